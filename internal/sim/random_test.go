@@ -83,6 +83,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		145173455:  "a machine whose removal was under way counted no longer once its node was gone",
 		145172265:  "a removal of unknown end was believed to have lowered what was expected",
 		777100068:  "a node whose id drifts came again and again, and was never judged by its pods",
+		777200129:  "a machine went when the pause before many of them was over, and counted as late",
 		122344322:  "a pod that nobody buys a node for ended on a new node, which counted as of no use",
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -153,7 +153,8 @@ func provisionLate(j *Judge, e *Event) {
 		last = later(last, o.at.Add(fewWithin))
 	}
 	for _, m := range t.machines {
-		if m.node == "" || m.registered.Sub(m.made) > j.flags.ProvisionTime && j.since(m.registered) < fewWithin {
+		if m.node == "" || m.registered.Sub(m.made) > j.flags.ProvisionTime &&
+			j.since(m.registered) < fewWithin+j.tolerance()+slack {
 			lost++
 		}
 	}
