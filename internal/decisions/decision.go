@@ -225,14 +225,21 @@ func (d *Decision) summary() string {
 	switch {
 	case len(out) > 0:
 	case waiting > 0:
-		out = append(out, fmt.Sprintf("Buys nothing: %d pods stay pending", waiting))
+		out = append(out, fmt.Sprintf("Buys nothing, and leaves %s pending", counted(waiting, "pod")))
 	case len(d.Changed) > 0:
 		n := len(d.Changed) + d.MoreChanged
-		out = append(out, fmt.Sprintf("Another verdict for %d nodes, %s first", n, d.Changed[0].Node))
+		out = append(out, fmt.Sprintf("Another verdict for %s, %s first", counted(n, "node"), d.Changed[0].Node))
 	default:
 		out = append(out, "Nothing to do")
 	}
 	return strings.Join(out, "; ")
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // verbs are how a summary speaks of calls, in this order. Growth stands for itself.

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -145,6 +146,21 @@ func TestStandby(t *testing.T) {
 	s.Leader("me-0", true)
 	if _, body := get(t, s, "/"); !strings.Contains(body, "Nothing is decided yet") {
 		t.Error(body)
+	}
+}
+
+// A node that joined after the cloud was read is the ghost of its group, and not a second one of no group that is not
+// ready.
+func TestANodeThatHasJustJoinedIsShownOnce(t *testing.T) {
+	for name, old := range map[string]time.Duration{"just now": 0, "long ago": time.Minute} {
+		c, p := cycleOf(t, cluster)
+		n := &c.Snapshot.Nodes[1]
+		n.Group, n.Kind, n.Object = -1, model.Unready, n.Object.DeepCopy()
+		n.Object.CreationTimestamp.Time = c.Snapshot.AsOf.Add(-old)
+		_, body := get(t, leading(t, c, p, nil), "/")
+		if shown := strings.Contains(body, n.Name); shown != (old > 0) {
+			t.Errorf("joined %s, it is shown: %t", name, shown)
+		}
 	}
 }
 

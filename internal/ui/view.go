@@ -284,6 +284,9 @@ func (m *maker) nodes() {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
+		if m.justJoined(n) {
+			continue
+		}
 		out := verdicts[n.Name]
 		out.Name, out.State = n.Name, stateOf(n)
 		shape := s.Contents.Shapes[n.Shape]
@@ -309,6 +312,13 @@ func (m *maker) nodes() {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Zone, b.Zone), cmp.Compare(y, x),
 			cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// justJoined reports whether a node is younger than the last read of the cloud. Until the next one nobody knows its
+// group, in which a node that was asked for stands for it.
+func (m *maker) justJoined(n *model.Node) bool {
+	return n.Group < 0 && n.Kind == model.Unready && n.Object != nil &&
+		!n.Object.CreationTimestamp.Time.Before(m.snap.AsOf.Truncate(time.Second))
 }
 
 func stateOf(n *model.Node) NodeState {
