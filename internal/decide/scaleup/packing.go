@@ -329,7 +329,8 @@ func (pl *planner) cost(since stage, price func(head) (int64, bool)) (sum int64,
 }
 
 // growTogether looks for nodes of any groups that serve the pods which the plan has bought for since a
-// stage, and cost less. Otherwise the plan is as it was.
+// stage, and cost less, also with what more is needed if the scheduler binds the pods in another way.
+// Otherwise the plan is as it was.
 func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	used := pl.w.Work().Steps - since.steps
 	var pods []model.Batch
@@ -358,6 +359,8 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	if !ok {
 		return
 	}
+	orders := pl.orders(p, bulk)
+	unbound := pl.unbound(p, since, orders)
 	pl.back(since, bulk)
 	pl.buy(p, plan, bulk)
 	pl.growByGroups(bulk)
@@ -365,7 +368,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	for i, q := range bulk {
 		ok = ok && q.left <= after.bulk[i].left
 	}
-	if !ok || now >= cost {
+	if !ok || now >= cost || now+pl.unbound(p, since, orders) >= cost+unbound {
 		pl.back(since, bulk)
 		pl.growByGroups(bulk)
 	}

@@ -2,6 +2,7 @@ package scaleup
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,11 +102,17 @@ func TestPackingOnlyHelps(t *testing.T) {
 		if price == nil || more {
 			return
 		}
+		asked := pl.purchase(slices.DeleteFunc(slices.Clone(pods), pl.byName), pl.heads, price, begin.limits.most)
+		orders := pl.orders(asked, list)
 		after, ok := pl.cost(begin, price)
+		afterAll := after + pl.unbound(asked, begin, orders)
 		pl.grown = alone.grown
 		before, known := pl.cost(begin, price)
 		if known && (!ok || after > before) {
 			t.Fatalf("it costs %d, without packing %d", after, before)
+		}
+		if beforeAll := before + pl.unbound(asked, begin, orders); known && afterAll > beforeAll {
+			t.Fatalf("it costs %d as the scheduler binds the pods, without packing %d", afterAll, beforeAll)
 		}
 		if after < before {
 			better++

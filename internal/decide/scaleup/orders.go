@@ -1,0 +1,182 @@
+package scaleup
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/pack"
+)
+
+// This file asks what is left of a plan when the scheduler, which is not told of it, binds the pods in an
+// order of its own (ADR 55).
+
+// bindLooks is the most nodes that one order may look at. Plans that need more are compared as they stand.
+const bindLooks = 1 << 21
+
+// run is a number of pods of one class that are bound one after the other.
+type run struct{ class, count int }
+
+// orders are ways in which the pods may be bound: as the plan has them, which is the largest first; the other
+// way around; and as the scheduler's queue has them, by priority and age.
+func (pl *planner) orders(p *purchase, bulk []*waiting) [][]run {
+	planned := make([]run, len(p.Classes))
+	for i := range p.Classes {
+		planned[i] = run{i, p.Classes[i].Count}
+	}
+	reversed := slices.Clone(planned)
+	slices.Reverse(reversed)
+	type queued struct {
+		priority int32
+		created  int64
+		class    int
+	}
+	var queue []queued
+	for i, c := range p.classes {
+		at := slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == c })
+		created := make([]int64, max(p.Classes[i].Count, len(bulk[at].Pods)))
+		for j, pod := range bulk[at].Pods {
+			created[j] = pod.Created
+		}
+		slices.Sort(created)
+		// The older ones have found room on nodes that are there.
+		for _, at := range created[len(created)-p.Classes[i].Count:] {
+			queue = append(queue, queued{pl.s.Classes[c].Spec.Priority, at, i})
+		}
+	}
+	slices.SortFunc(queue, func(a, b queued) int {
+		return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.created, b.created), cmp.Compare(a.class, b.class))
+	})
+	var inQueue []run
+	for _, q := range queue {
+		if n := len(inQueue); n > 0 && inQueue[n-1].class == q.class {
+			inQueue[n-1].count++
+		} else {
+			inQueue = append(inQueue, run{q.class, 1})
+		}
+	}
+	return [][]run{planned, reversed, inQueue}
+}
+
+// unbound is the price of the nodes that pods still need which found no place on those that were bought since a
+// stage, in the worst of the orders.
+func (pl *planner) unbound(p *purchase, since stage, orders [][]run) (worst int64) {
+	nodes, count := make([]int, len(p.kinds)), 0
+	for i, kind := range p.kinds {
+		for _, h := range kind {
+			nodes[i] += pl.grown[h.group].nodes - since.grown[h.group].nodes
+		}
+		count += nodes[i]
+	}
+	for _, order := range orders {
+		if len(order)*count > bindLooks {
+			continue
+		}
+		more := *p
+		more.Problem.Classes = slices.Clone(p.Classes)
+		any := false
+		for i, left := range p.bind(order, nodes) {
+			more.Problem.Classes[i].Count = left
+			any = any || left > 0
+		}
+		pl.w.Looked(len(order) * count)
+		if any {
+			plan, _ := pl.pack(&more, 0)
+			worst = max(worst, plan.Price)
+		}
+	}
+	return worst
+}
+
+// bind puts pods onto so many nodes of each type, each where the scheduler's scores are highest. It says how many
+// are left, by class.
+func (p *purchase) bind(order []run, nodes []int) []int {
+	left := make([]int, len(p.Classes))
+	var sites []*site
+	for kind, n := range nodes {
+		for range n {
+			sites = append(sites, &site{at: len(sites), of: &p.Types[kind], free: slices.Clone(p.Types[kind].Capacity)})
+		}
+	}
+	for _, r := range order {
+		c := &p.Classes[r.class]
+		var open bestFirst
+		for _, s := range sites {
+			if s.takes(r.class, c) {
+				open = append(open, s)
+				s.rate(c)
+			}
+		}
+		heap.Init(&open)
+		n := r.count
+		for ; n > 0 && len(open) > 0; n-- {
+			s := open[0]
+			for i, amount := range c.Request {
+				s.free[i] -= amount
+			}
+			if c.PerNode == 1 {
+				s.alone = append(s.alone, r.class)
+			}
+			if s.takes(r.class, c) {
+				s.rate(c)
+				heap.Fix(&open, 0)
+			} else {
+				heap.Pop(&open)
+			}
+		}
+		left[r.class] += n
+	}
+	return left
+}
+
+// site is a node that pods are bound to.
+type site struct {
+	at    int
+	of    *pack.Type
+	free  []int64
+	alone []int // classes that have their only pod there
+	score int64
+}
+
+func (s *site) takes(class int, c *pack.Class) bool {
+	if !s.of.Holds.Has(class) || slices.Contains(s.alone, class) {
+		return false
+	}
+	for i, amount := range c.Request {
+		if amount > s.free[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// rate scores the node for one more pod as the scheduler's defaults do: much room is good, and as much of the CPU
+// as of the memory. What else it scores, such as soft taints, is equal on new nodes as a rule.
+func (s *site) rate(c *pack.Class) {
+	const whole = 10000
+	share := func(r int) int64 {
+		if s.of.Capacity[r] <= 0 {
+			return 0
+		}
+		return (s.free[r] - c.Request[r]) * whole / s.of.Capacity[r]
+	}
+	cpu, memory := share(0), share(1)
+	s.score = (cpu+memory)/2 + whole - max(cpu-memory, memory-cpu)/2
+}
+
+// bestFirst is a heap of nodes. The scheduler draws lots between equals; here the first of them is taken.
+type bestFirst []*site
+
+func (b bestFirst) Len() int      { return len(b) }
+func (b bestFirst) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
+func (b bestFirst) Less(i, j int) bool {
+	return b[i].score > b[j].score || b[i].score == b[j].score && b[i].at < b[j].at
+}
+func (b *bestFirst) Push(s any) { *b = append(*b, s.(*site)) }
+func (b *bestFirst) Pop() any {
+	last := (*b)[len(*b)-1]
+	*b = (*b)[:len(*b)-1]
+	return last
+}
+
+var _ heap.Interface = (*bestFirst)(nil)
