@@ -74,6 +74,8 @@ type Loop struct {
 	decided bool
 	// awaits: something has waited for the next read of the cloud since the last decision.
 	awaits bool
+	// rechecked is when what is kept was last held against a decision from nothing.
+	rechecked time.Time
 }
 
 // New makes a loop that continues from a ledger: an empty one, or one restored from an earlier
@@ -93,6 +95,9 @@ func (l *Loop) Adopt(p model.Policy) { l.next.Store(&p) }
 func (l *Loop) adopt() {
 	if p := l.next.Swap(nil); p != nil {
 		p.InventoryNotBefore = l.policy.InventoryNotBefore // the process's own
+		if l.policy.Steps > 0 {
+			p.Share(l.policy.Steps) // as was measured at its start
+		}
 		l.policy, l.decided = *p, false
 		l.ledger.Adopt(p.Rules)
 	}
@@ -129,6 +134,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 		now := *l.snap
 		now.AsOf = seen.Inventory.AsOf
 		cycle.Snapshot, cycle.Plan = &now, l.plan
+		cycle.Recheck = l.recheck(seen)
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
 	}

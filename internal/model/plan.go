@@ -348,8 +348,16 @@ type Cycle struct {
 	Decided bool
 	// Policy is the one that counted.
 	Policy Policy
+	// Recheck is what holding the kept state against a decision from nothing found; nil in most cycles.
+	Recheck *Recheck
 	// Took is how long each phase took, for metrics.
 	Took Took
+}
+
+// Recheck is the result of deciding twice on the same: with what earlier turns left to save work, and from nothing.
+type Recheck struct {
+	// Differs names the parts of the plan that differ; empty: what is kept is right.
+	Differs []string
 }
 
 // Took is the duration of each phase of one turn.

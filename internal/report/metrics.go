@@ -32,6 +32,7 @@ type metrics struct {
 	lastActivity *prometheus.GaugeVec
 
 	divergence prometheus.Counter
+	rechecks   *prometheus.CounterVec
 	decide     prometheus.Histogram
 	calls      *prometheus.HistogramVec
 	work       *prometheus.CounterVec
@@ -71,6 +72,9 @@ func newMetrics(s Settings) *metrics {
 		divergence: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "plan_divergence_total",
 			Help: "Classes of pods that needed another scale-up after the nodes bought for them were ready."}),
+		rechecks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "plimsoll", Name: "decide_rechecks_total",
+			Help: "Decisions that were made once more from nothing, by whether the plan was the same."}, []string{"result"}),
 		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Name: "decide_duration_seconds", Help: "Time that deciding took.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)}),
@@ -86,7 +90,7 @@ func newMetrics(s Settings) *metrics {
 			Help: "Evictions that a disruption budget refused; each is tried again for a while."}),
 	}
 	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown,
-		m.evicted, m.unregistered, m.lastActivity, m.divergence, m.decide, m.calls, m.work, m.refused,
+		m.evicted, m.unregistered, m.lastActivity, m.divergence, m.rechecks, m.decide, m.calls, m.work, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.legacy.all()...)
 	// Counters that an alert may be on are there from the beginning.
@@ -99,6 +103,9 @@ func newMetrics(s Settings) *metrics {
 	m.scaledUp.WithLabelValues("", "", "")
 	for _, reason := range []string{downEmpty, downUnderutilized, downUnready} {
 		m.scaledDown.WithLabelValues(reason, "", "", "")
+	}
+	for _, result := range []string{recheckSame, recheckDiffers} {
+		m.rechecks.WithLabelValues(result)
 	}
 	for _, result := range []string{evictionSucceeded, evictionFailed} {
 		m.evicted.WithLabelValues(result)
@@ -114,6 +121,12 @@ func newMetrics(s Settings) *metrics {
 const (
 	evictionSucceeded = "succeeded"
 	evictionFailed    = "failed"
+)
+
+// The results of a recheck.
+const (
+	recheckSame    = "same"
+	recheckDiffers = "differs"
 )
 
 // reasonTimeout is the Cluster Autoscaler's word for a scale-up that did not end
@@ -251,6 +264,14 @@ func (m *metrics) cycled(now time.Time, c model.Cycle) {
 	}
 	m.durations.WithLabelValues("main").Observe((c.Took.Observe + c.Took.Decide).Seconds())
 	m.durations.WithLabelValues("updateClusterState").Observe(c.Took.Observe.Seconds())
+	if c.Recheck == nil {
+		return
+	}
+	result := recheckSame
+	if len(c.Recheck.Differs) > 0 {
+		result = recheckDiffers
+	}
+	m.rechecks.WithLabelValues(result).Inc()
 }
 
 // failed takes in that a cycle failed.

@@ -130,6 +130,10 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.writer.offer(r.document, &c.Memory)
 	}
 	// 5. The cycle itself.
+	if c.Recheck != nil && len(c.Recheck.Differs) > 0 {
+		r.log.Error("a decision from nothing differs from one with what was kept of earlier cycles: that is dropped; "+
+			"please report it with a dump", "parts", c.Recheck.Differs)
+	}
 	r.metrics.cycled(now, c)
 	r.health.Succeeded(now)
 	return nil

@@ -268,8 +268,12 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 		return nil
 	}
 	w.sayCycle(c)
-	if overlooked := l.again.cycle(c); overlooked != "" {
-		w.product.breach("a cycle that does not decide overlooks nothing", overlooked, "the plan of %s is held",
+	switch found := l.again.cycle(c); {
+	case found == "":
+	case c.Decided:
+		w.product.breach("what is kept from cycle to cycle changes no plan", found, "a plan from nothing differs")
+	default:
+		w.product.breach("a cycle that does not decide overlooks nothing", found, "the plan of %s is held",
 			stamp(l.again.held.Snapshot.Now))
 	}
 	w.product.cycle(c)

@@ -15,6 +15,9 @@ import (
 // the plan's wake, nor the cloud's next read would tell the loop; a later cycle could hide that by
 // chance.
 //
+// In a cycle in which the loop decides, it holds the plan against one that is made from nothing: what is kept from
+// cycle to cycle saves work and changes nothing.
+//
 // It keeps a ledger of its own, which takes in what the loop's takes in.
 type rethink struct {
 	policy model.Policy
@@ -32,6 +35,13 @@ type inputs struct {
 	standing model.Standing
 }
 
+// differs names the parts in which a plan from nothing differs from the one that the loop made.
+func (in inputs) differs(p model.Policy, kept model.Plan) []string {
+	in.before = nil
+	_, fresh := in.plan(p)
+	return decide.Differences(kept, fresh)
+}
+
 // plan decides from the inputs.
 func (in inputs) plan(p model.Policy) (*model.Snapshot, model.Plan) {
 	snap := snapshot.New(in.before, in.seen, in.standing, p.Rules)
@@ -44,9 +54,10 @@ func (r *rethink) cycle(c model.Cycle) string {
 	r.book.Fold(r.seen, r.ended)
 	if c.Decided {
 		r.from = inputs{r.held.Snapshot, r.seen, r.book.Standing()}
+		found := r.from.differs(r.policy, c.Plan)
 		r.book.Note(c.Snapshot, c.Plan)
 		r.held = c
-		return ""
+		return strings.Join(found, ", ")
 	}
 	if len(c.Open) > 0 {
 		return "" // a decision follows their ends, and each read of the cloud until then
