@@ -13,6 +13,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
+// mostAdded is how many pods may be added at once: more than the largest cluster that Kubernetes supports has.
+const mostAdded = 200_000
+
 // supposition is how the cluster is supposed to be otherwise than it is.
 type supposition struct {
 	groups, pods, without []string
@@ -53,6 +56,9 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 		n, err := strconv.Atoi(count)
 		if !ok || err != nil || n < 1 || file == "" {
 			return misusef("--add-pods=%s: want N=FILE, such as 100=pod.yaml", text)
+		}
+		if n > mostAdded {
+			return misusef("--add-pods=%s: at most %d pods can be added", text, mostAdded)
 		}
 		if err := c.AddPods(n, file); err != nil {
 			return fmt.Errorf("--add-pods=%s: %w", text, err)
