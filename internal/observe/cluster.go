@@ -30,8 +30,10 @@ type cluster struct {
 	generation *uint64
 	news       func()
 
-	frozenNodes   []model.ObservedNode
-	nodesStale    bool
+	frozenNodes []model.ObservedNode
+	nodesStale  bool
+	// order are the nodes that have an object, by name; nil after one came or went.
+	order         []*node
 	frozenUnbound []model.Pod
 	unboundStale  bool
 	checkAt       int // catalog size at which it is next checked for stale content
@@ -250,6 +252,9 @@ func (c *cluster) putNode(obj *corev1.Node) {
 	n := c.node(obj.Name)
 	old := n.object
 	n.object = obj
+	if old == nil {
+		c.order = nil
+	}
 	if old != nil && sameNode(old, obj) {
 		// Its version must be taken in, since a write of ours may be awaited, but no decision
 		// depends on the change.
@@ -268,7 +273,7 @@ func (c *cluster) dropNode(name string) {
 	if !ok || n.object == nil {
 		return
 	}
-	n.object = nil
+	n.object, c.order = nil, nil
 	c.touchNode(n)
 	c.forget(n)
 	c.news()
@@ -297,17 +302,19 @@ func (c *cluster) observed() []model.ObservedNode {
 		return c.frozenNodes
 	}
 	c.nodesStale = false
-	out := make([]model.ObservedNode, 0, len(c.nodes))
-	for _, n := range c.nodes {
-		if n.object == nil {
-			continue
+	if c.order == nil {
+		for _, n := range c.nodes {
+			if n.object != nil {
+				c.order = append(c.order, n)
+			}
 		}
-		n.shared = true
-		out = append(out, model.ObservedNode{
-			Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation,
-		})
+		slices.SortFunc(c.order, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
-	slices.SortFunc(out, func(a, b model.ObservedNode) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	out := make([]model.ObservedNode, len(c.order))
+	for i, n := range c.order {
+		n.shared = true
+		out[i] = model.ObservedNode{Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation}
+	}
 	c.frozenNodes = out
 	return out
 }
