@@ -40,7 +40,7 @@ func (w *world) Mend() (bool, error) {
 			}
 		}
 		w.log.say("a person does what is to help: %s", fix.Text)
-		w.judge.tell(check.Event{What: check.Mended, Class: w.judge.class(spec, ""), Name: fix.Text})
+		w.judge.tell(check.Event{What: check.Mended, Class: w.judge.class(spec, ""), N: len(q.Pods), Name: fix.Text})
 		return true, nil
 	}
 	return false, nil

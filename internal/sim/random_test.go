@@ -84,6 +84,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		145172265:  "a removal of unknown end was believed to have lowered what was expected",
 		777100068:  "a node whose id drifts came again and again, and was never judged by its pods",
 		777200129:  "a machine went when the pause before many of them was over, and counted as late",
+		777200160:  "a fix for 14 pods was to help two more of another name",
 		122344322:  "a pod that nobody buys a node for ended on a new node, which counted as of no use",
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -102,7 +102,7 @@ const (
 	Stir What = "stir"
 	// People changed limits, targets, nodes or pods.
 	People What = "people"
-	// Mended: people did what the autoscaler said would help the pods of a Class: Name.
+	// Mended: people did what the autoscaler said would help N pods of a Class: Name.
 	Mended What = "mended"
 	// Peace: from now on nothing fails, and nobody changes anything but to mend.
 	Peace What = "peace"

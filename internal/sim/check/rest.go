@@ -140,7 +140,9 @@ type mended struct {
 
 func (t *truth) mend(e *Event) {
 	m := mended{class: e.Class, what: e.Name}
-	m.waited, m.pods = t.waiting(e.Class)
+	if m.waited, m.pods = t.waiting(e.Class); e.N > 0 {
+		m.pods = min(m.pods, e.N) // of pods with other labels the fix says nothing
+	}
 	t.mended, t.restful = append(t.mended, m), time.Time{}
 }
 
