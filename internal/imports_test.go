@@ -99,7 +99,7 @@ var rules = []rule{
 	{"internal/decide", []string{"internal/budget", "internal/decide", "internal/gate", "internal/pack", "internal/removal", "internal/schedsim", "internal/model", "provider"}, "deciding is pure, and goes down only"},
 	{"internal/loop", []string{"internal/decide", "internal/ledger", "internal/model", "internal/snapshot"}, "it defines its ports and imports none that fill them"},
 	{"internal/inventory", []string{"provider"}, "pure: what to believe of answers"},
-	{"internal/observe", []string{"internal/model", "internal/catalog", "internal/inventory", "provider"}, "it fills a port of the loop without knowing the loop"},
+	{"internal/observe", []string{"internal/model", "internal/catalog", "internal/inventory", "internal/policy", "provider"}, "it fills a port of the loop without knowing the loop"},
 	{"internal/act", []string{"internal/model", "provider"}, "it fills a port of the loop without knowing the loop"},
 	{"internal/report", []string{"internal/report", "internal/model", "provider"}, "it renders a cycle and nothing else"},
 	{"internal/decisions", []string{"internal/model", "provider"}, "it keeps what a cycle decided, and asks nobody"},

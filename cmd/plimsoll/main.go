@@ -11,6 +11,7 @@
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
 //	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
 //	plimsoll config      looks at the configuration file: print, validate, explain, diff, from-flags
+//	plimsoll pause       buys and removes nothing in a group; resume ends it
 //	plimsoll migrate     translates a Cluster Autoscaler's Deployment or Helm values
 //	plimsoll version     tells version, commit and libraries
 //
@@ -86,7 +87,7 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), explainCommand(), dumpCommand(), statusCommand(),
 		controllerCommand(), gardenerCommand(), migrateCommand(), configCommand(), versionCommand(), uiCommand(),
-		decisionsCommand())
+		decisionsCommand(), pauseCommand(), resumeCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(help *cobra.Command, args []string) error {

@@ -117,8 +117,9 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	in := &seen.Inventory
-	in.Groups, seen.Settled, seen.SettledUntil = l.policy.Groups.Groups(in.Groups, seen.Now)
+	in, policies := &seen.Inventory, l.policy.Groups
+	policies.Pauses = seen.Pauses
+	in.Groups, seen.Settled, seen.SettledUntil = policies.Groups(in.Groups, seen.Now)
 	ended := l.actor.Collect()
 	cycle := model.Cycle{Ended: ended, Policy: l.policy}
 	// 2. Fold.

@@ -45,6 +45,8 @@ type Observation struct {
 	// SettledUntil is when time alone changes that. The groups are as policies want them.
 	Settled      []policy.Resolved
 	SettledUntil time.Time
+	// Pauses are those that plimsoll pause has made.
+	Pauses []policy.GroupPause
 	// Priorities is the priority expander's document, as last read; nil if there is
 	// none.
 	Priorities *Priorities

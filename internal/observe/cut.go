@@ -58,12 +58,13 @@ func Cut(obj runtime.Object) runtime.Object {
 	case *storagev1.VolumeAttachment:
 		return &storagev1.VolumeAttachment{ObjectMeta: cutMeta(&o.ObjectMeta), Spec: o.Spec}
 	case *corev1.ConfigMap:
-		if o.Name != priorityConfigMap {
+		key, ok := map[string]string{priorityConfigMap: priorityKey, PauseConfigMap: PauseKey}[o.Name]
+		if !ok {
 			return nil
 		}
 		out := &corev1.ConfigMap{ObjectMeta: cutMeta(&o.ObjectMeta)}
-		if text, ok := o.Data[priorityKey]; ok {
-			out.Data = map[string]string{priorityKey: text}
+		if text, ok := o.Data[key]; ok {
+			out.Data = map[string]string{key: text}
 		}
 		return out
 	}

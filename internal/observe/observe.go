@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/inventory"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -25,6 +26,14 @@ import (
 const (
 	priorityConfigMap = "cluster-autoscaler-priority-expander"
 	priorityKey       = "priorities"
+)
+
+// The pauses that plimsoll pause has made: a ConfigMap in the same namespace, and the key in it.
+const (
+	PauseConfigMap = "plimsoll-pauses"
+	PauseKey       = "pauses"
+
+	pauseResource = "configmaps " + PauseConfigMap
 )
 
 // deniedFor is how long a refusal must last before it is believed: new permissions take a moment to
@@ -69,6 +78,7 @@ type Observer struct {
 	namespaces *objects[*corev1.Namespace]
 	daemonSets *objects[*appsv1.DaemonSet]
 	priorities *objects[*corev1.ConfigMap]
+	pauseMap   *objects[*corev1.ConfigMap]
 	budgets    *budgets
 	volumes    volumes
 	known      inventory.Known
@@ -84,6 +94,7 @@ type Observer struct {
 	prices         *model.Prices
 	pricesErr      string // why the prices could not be read again
 	told           []provider.Notice
+	pauses         []policy.GroupPause
 }
 
 // volumes are the kinds that the scheduler's volume plugins read.
@@ -109,6 +120,7 @@ func New(client kubernetes.Interface, p provider.Provider, s Settings, log *slog
 	o.namespaces = newObjects[*corev1.Namespace](&o.mu, bump)
 	o.daemonSets = newObjects[*appsv1.DaemonSet](&o.mu, bump)
 	o.priorities = newObjects[*corev1.ConfigMap](&o.mu, bump)
+	o.pauseMap = newObjects[*corev1.ConfigMap](&o.mu, func() { o.generation++; o.news() })
 	o.budgets = newBudgets(bump, o.news)
 	o.volumes = volumes{
 		claims:      newObjects[*corev1.PersistentVolumeClaim](&o.mu, bumpVolumes),
@@ -334,6 +346,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		Inventory:  cloud, InventoryErr: o.cloudErr,
 		Templates:  o.templates,
 		Priorities: o.seenPriorities(),
+		Pauses:     o.seenPauses(),
 		Prices:     o.prices, Notices: slices.Concat(o.priceNotices(), o.told),
 	}
 	seen.Contents = o.cluster.catalog.Contents()
@@ -354,12 +367,31 @@ func (o *Observer) seenDaemonSets(anew bool, now time.Time) []model.DaemonSet {
 	return o.daemons
 }
 
+// seenPauses parses the pauses once per change. While they cannot be understood, everything is paused.
+func (o *Observer) seenPauses() []policy.GroupPause {
+	if o.pauseMap.stale {
+		o.pauses = nil
+		for _, m := range o.pauseMap.sorted() {
+			if m.Name != PauseConfigMap {
+				continue
+			}
+			var err error
+			if o.pauses, err = policy.ParsePauses(m.Data[PauseKey]); err != nil {
+				o.pauses = policy.Halt(fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.Name, err))
+			}
+		}
+	}
+	return o.pauses
+}
+
 // seenPriorities parses the priority expander's document once per change.
 func (o *Observer) seenPriorities() *model.Priorities {
 	if o.priorities.stale {
 		o.numbers = nil
-		if maps := o.priorities.sorted(); len(maps) == 1 {
-			o.numbers = model.ParsePriorities(maps[0].Data[priorityKey])
+		for _, m := range o.priorities.sorted() {
+			if m.Name == priorityConfigMap {
+				o.numbers = model.ParsePriorities(m.Data[priorityKey])
+			}
 		}
 	}
 	return o.numbers

@@ -25,6 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -533,4 +534,31 @@ func group(id string, target int, instances ...string) provider.Group {
 		})
 	}
 	return g
+}
+
+// TestPauses: what plimsoll pause has written counts as soon as it is there, and everything is paused while it cannot
+// be understood.
+func TestPauses(t *testing.T) {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: PauseConfigMap},
+		Data: map[string]string{PauseKey: `[{"group": "a", "reason": "audit"}]`}}
+	world(t, &sky{read: says()}, []runtime.Object{m}, func(t *testing.T, client *fake.Clientset, o *Observer) {
+		if seen := mustSync(t, o); len(seen.Pauses) != 1 || seen.Pauses[0].Reason != "audit" {
+			t.Fatalf("%+v", seen.Pauses)
+		}
+		signalled(o)
+		for text, want := range map[string]string{"[": policy.All, "": ""} {
+			m.Data[PauseKey] = text
+			if _, err := client.CoreV1().ConfigMaps("kube-system").Update(t.Context(), m, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			<-o.Changed()
+			got := ""
+			for _, p := range mustObserve(t, o).Pauses {
+				got += p.Group
+			}
+			if got != want {
+				t.Errorf("%q: %q is paused, want %q", text, got, want)
+			}
+		}
+	})
 }

@@ -30,6 +30,9 @@ type Kind struct {
 func Kinds() []Kind {
 	var out []Kind
 	for _, s := range unwatched(Settings{}).sources {
+		if s.resource == pauseResource {
+			continue // a file without pauses is complete
+		}
 		out = append(out, Kind{s.resource, s.example})
 	}
 	return out
@@ -115,7 +118,11 @@ func List(
 		var found []runtime.Object
 		lister := cache.ToListerWatcherWithContext(source.lister)
 		err := pager.New(lister.ListWithContext).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-			if cut := Cut(obj); cut != nil {
+			cut := Cut(obj)
+			if m, ok := cut.(*corev1.ConfigMap); ok && source.resource != "configmaps "+m.Name {
+				return nil // a server that does not select by names gives all of them
+			}
+			if cut != nil {
 				found = append(found, cut)
 			}
 			return nil

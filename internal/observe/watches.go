@@ -13,7 +13,7 @@ import (
 )
 
 // watches lists every kind that is read, and where it goes. Older manifests of the Cluster
-// Autoscaler lack the permissions for two of them, which are optional.
+// Autoscaler lack the permissions for some of them, which are optional.
 func (o *Observer) watches(client kubernetes.Interface) []*source {
 	core, apps, storage := client.CoreV1(), client.AppsV1(), client.StorageV1()
 	// Pods that have ended take no room: the server leaves them out.
@@ -61,6 +61,10 @@ func (o *Observer) watches(client kubernetes.Interface) []*source {
 		newSource("volumeattachments", api[*storagev1.VolumeAttachmentList]{client, attachments.List, attachments.Watch, ""},
 			&storagev1.VolumeAttachment{}, v.attachments.store(), o.log).
 			or("volumes are counted by the pods that use them; others that are still attached to a node are not"),
+		newSource(pauseResource, api[*corev1.ConfigMapList]{
+			client, configMaps.List, configMaps.Watch,
+			fields.OneTermEqualSelector("metadata.name", PauseConfigMap).String(),
+		}, &corev1.ConfigMap{}, o.pauseMap.store(), o.log).or("plimsoll pause has no effect"),
 		priorities,
 	}
 }

@@ -26,8 +26,9 @@ type Set struct {
 	// Policies, the general ones first: of several that match a group, the last one that says something
 	// counts, field by field.
 	Policies []Policy
-	// Pause holds for all groups.
-	Pause *Pause
+	// Pause holds for all groups; Pauses are those that plimsoll pause has made.
+	Pause  *Pause
+	Pauses []GroupPause
 }
 
 // Policy is what is otherwise for the groups that match it.
@@ -96,7 +97,7 @@ type Resolved struct {
 // Groups gives the groups as they are to be decided on, what was settled for each, and when time alone
 // changes that; zero: never. Neither the groups nor what they refer to is changed.
 func (s *Set) Groups(in []provider.Group, now time.Time) (out []provider.Group, settled []Resolved, next time.Time) {
-	if len(s.Policies) == 0 && s.Pause == nil {
+	if len(s.Policies) == 0 && s.Pause == nil && len(s.Pauses) == 0 {
 		return in, nil, time.Time{}
 	}
 	out, settled = slices.Clone(in), make([]Resolved, len(in))
@@ -122,6 +123,11 @@ func (s *Set) resolve(g *provider.Group, r *Resolved, now time.Time) {
 		}
 	}
 	r.Pause = s.Pause.longer(nil, now)
+	for i := range s.Pauses {
+		if p := &s.Pauses[i]; p.pattern.MatchString(string(g.ID)) {
+			r.Pause = p.pause.longer(r.Pause, now)
+		}
+	}
 	for i := range s.Policies {
 		p := &s.Policies[i]
 		if !p.Matches(g) {

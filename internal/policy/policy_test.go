@@ -3,6 +3,7 @@ package policy_test
 import (
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,5 +136,41 @@ func TestWithoutPoliciesNothingIsCopied(t *testing.T) {
 	out, settled, next := new(policy.Set).Groups(in, noon)
 	if &out[0] != &in[0] || settled != nil || !next.IsZero() {
 		t.Error("groups without policies are not those of the cloud")
+	}
+}
+
+// TestPausesOfTheCommand: those of a pattern, those of all, and none that is over; a text that cannot be understood
+// holds everything.
+func TestPausesOfTheCommand(t *testing.T) {
+	written, err := policy.PausesText([]policy.GroupPause{
+		{Group: "w*", Since: noon, Reason: "web"}, {Group: "db", Since: noon, Until: noon.Add(time.Hour), Reason: "db"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pauses, err := policy.ParsePauses(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, broken := policy.ParsePauses("[{}]")
+	for _, c := range []struct {
+		pauses []policy.GroupPause
+		at     time.Time
+		want   string
+	}{
+		{pauses, noon, "web db - "}, {pauses, noon.Add(time.Hour), "web - - "}, {nil, noon, ""},
+		{policy.Halt(broken), noon, strings.Repeat(broken.Error()+" ", 3)},
+	} {
+		set := policy.Set{Pauses: c.pauses}
+		_, settled, next := set.Groups([]provider.Group{group("web", ""), group("db", ""), group("else", "")}, c.at)
+		got := ""
+		for _, r := range settled {
+			if got += "- "; r.Pause != nil {
+				got = strings.TrimSuffix(got, "- ") + r.Pause.Reason + " "
+			}
+		}
+		if got != c.want || next.IsZero() == (c.want == "web db - ") {
+			t.Errorf("%q until %s, want %q", got, next, c.want)
+		}
 	}
 }
