@@ -47,6 +47,16 @@ func (s *Screen) Say(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
+// link says where a page of this machine is, and on a terminal how to open it.
+func (s *Screen) link(url string) string {
+	text := "Plimsoll's page: " + url
+	if s.width == nil {
+		return text
+	}
+	return text + "\nOpen it in a browser on this machine. On another one: ssh -N -L 8086:" +
+		strings.Trim(strings.TrimPrefix(url, "http:"), "/") + " HOST, and open http://127.0.0.1:8086/"
+}
+
 // Edit has every line that is told from now on go through a func; one that it leaves
 // empty is not shown.
 func (s *Screen) Edit(edit func(string) string) {

@@ -96,6 +96,7 @@ func (a *act) play(ctx context.Context, s *scene) (string, error) {
 	if err := a.open(ctx); err != nil {
 		return "", err
 	}
+	s.screen.Say(s.screen.link(s.PageURL()))
 	s.screen.Edit(a.edit)
 	defer s.screen.Edit(nil)
 	told, stop := context.WithCancel(ctx)

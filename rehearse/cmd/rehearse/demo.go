@@ -160,7 +160,9 @@ The cluster stays, with Plimsoll, until Ctrl-C. From another terminal:
   %s kubectl %s
 or, with a kubectl of your own:
   export KUBECONFIG=%s
-Plimsoll's log: %s`, program, program, t.try, s.Cluster.AdminKubeconfig(), s.Cluster.LogFile(autoscaler.Name))
+Plimsoll's page: %s
+Plimsoll's log: %s`, program, program, t.try, s.Cluster.AdminKubeconfig(), s.PageURL(),
+		s.Cluster.LogFile(autoscaler.Name))
 }
 
 // terminalWidth returns how to learn the width of out; nil if it is no terminal

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,7 +183,14 @@ func TestDemosOnce(t *testing.T) {
 
 func TestDemoStaysUntilASignal(t *testing.T) {
 	p, out := demoProgram(t, "--plimsoll", shippedPlimsoll(t))
-	children := p.until(out, "export KUBECONFIG=")
+	children := p.until(out, "Plimsoll's log: ")
+	said := regexp.MustCompile(`Plimsoll's page: (\S+)`).FindAllStringSubmatch(out.text(), -1)
+	if len(said) != 2 || said[0][1] != said[1][1] {
+		t.Fatalf("where the page is, it says at the beginning and at the end %q", said)
+	}
+	if page, err := http.Get(said[0][1] + "api/v1/state"); err != nil || page.StatusCode != http.StatusOK {
+		t.Error("the page:", page, err)
+	}
 	if nodes := p.kubectl("get", "nodes", "-o", "name"); strings.Count(nodes, "node/general-a-") != 1 ||
 		strings.Count(nodes, "\n") != 1 {
 		t.Errorf("the nodes are %q", nodes)

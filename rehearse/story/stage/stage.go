@@ -40,6 +40,7 @@ type Stage struct {
 	Watch   *Watch
 
 	address  string   // host:port of Plimsoll's metrics; empty before Autoscale
+	page     string   // host:port of its page
 	launched []string // the processes of Plimsoll's, in the order of their start
 }
 
@@ -93,17 +94,21 @@ func (s *Stage) AutoscaleIn(ctx context.Context, binary string, where world.Worl
 	if err := where.Enter(ctx, s.Cluster); err != nil {
 		return err
 	}
-	port, err := controlplane.FreePort(nil)
-	if err != nil {
-		return err
+	taken := map[int]bool{}
+	for _, address := range []*string{&s.address, &s.page} {
+		port, err := controlplane.FreePort(taken)
+		if err != nil {
+			return err
+		}
+		taken[port] = true
+		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	process := autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: s.Cluster.PlimsollKubeconfig(),
 		Cloud:      where.Cloud,
 		Address:    s.address,
-		Flags:      append([]string{"--logging-format=json"}, flags...),
+		Flags:      append([]string{"--logging-format=json", "--ui-address=" + s.page}, flags...),
 	}.Process()
 	return s.Launch(ctx, process)
 }
@@ -119,6 +124,9 @@ func (s *Stage) Launch(ctx context.Context, process supervise.Process) error {
 
 // MetricsURL is where Plimsoll serves its metrics.
 func (s *Stage) MetricsURL() string { return "http://" + s.address + "/metrics" }
+
+// PageURL is where Plimsoll serves its page.
+func (s *Stage) PageURL() string { return "http://" + s.page + "/" }
 
 // PID is the process id of a component or of Plimsoll.
 func (s *Stage) PID(name string) (int, error) {
