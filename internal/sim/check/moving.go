@@ -13,8 +13,7 @@ var movingRules = []rule{
 	{"N9", "No eviction goes beyond a budget, and no pod of a service without one is its last ready one, taken by us " +
 		"while the successor of another one has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
 	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, no node is bought for " +
-		"it like the one that it had, and it is evicted by us at most twice within 2 x --scale-down-unneeded-time, " +
-		"or at a constant load within an hour.",
+		"it like the one that it had, and it is evicted by us at most twice within an hour.",
 		map[What]func(*Judge, *Event){PodEnds: seldom, Sees: housed, Buys: boughtFor}},
 	{"N11", "No taint or cordon of ours stays on a node without an open removal.",
 		map[What]func(*Judge, *Event){Sees: open}},
@@ -114,17 +113,13 @@ func seldom(j *Judge, e *Event) {
 	if p == nil || e.Call == "" || p.own {
 		return
 	}
-	before, within := 0, 2*j.flags.UnneededTime
-	if j.since(j.truth.stirred) > time.Hour {
-		within = time.Hour // at a constant load, whatever the flags
-	}
+	before := 0
 	for _, at := range p.evictions {
-		if j.since(at) < within {
+		if j.since(at) < time.Hour {
 			before++
 		}
 	}
-	j.test(before < 2, e, p.uid, "it, and those that it came for, were evicted %d times within %s before", before,
-		within)
+	j.test(before < 2, e, p.uid, "it, and those that it came for, were evicted %d times within an hour before", before)
 }
 
 // found is how long a drain waits for a place of the pod that comes for an evicted one, and then for its
