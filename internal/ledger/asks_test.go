@@ -415,6 +415,21 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestStraysAreUnready: nodes that are not ready count on when an answer of the cloud lacks their instances.
+func TestStraysAreUnready(t *testing.T) {
+	s := newStage(t, 10)
+	s.fleet(10)
+	for _, n := range s.nodes[:6] {
+		s.turn(n, corev1.ConditionFalse)
+	}
+	s.at(1)
+	s.instances = s.instances[6:]
+	s.at(2)
+	if u := s.l.Standing().Unhealthy; u == nil || !u.Since.Equal(t0.Add(time.Minute)) {
+		t.Errorf("the cluster: %+v", u)
+	}
+}
+
 // TestMissingNodesMakeAGroupUnhealthy: what did not arrive counts in S2, and not
 // in S1.
 func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {

@@ -80,7 +80,7 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	// 5. Moves: what has come for them, and what has left.
 	l.moved(&seen)
 	// 6. The health of it all (S1).
-	l.health(seen.Now)
+	l.health(&seen)
 	l.fold.Seen = nil
 	if l.calm = 0; l.isCalm() {
 		l.calm = seen.Generation
@@ -114,11 +114,15 @@ func (l *Ledger) readAgain(inv *provider.Inventory) {
 }
 
 // health answers S1: is the cluster healthy enough to be acted on?
-func (l *Ledger) health(now time.Time) {
+func (l *Ledger) health(seen *model.Observation) {
 	for _, g := range l.order {
 		l.counts = l.counts.Plus(g.Counts)
 	}
-	unready, all := l.rules.Unready(l.counts, l.others)
+	ours := l.counts
+	if !l.rules.CountOthers {
+		ours = ours.Plus(l.astray(seen))
+	}
+	unready, all := l.rules.Unready(ours, l.others)
 	if !l.rules.TooMany(unready, all) {
 		l.unhealthy = nil
 		return
@@ -128,7 +132,23 @@ func (l *Ledger) health(now time.Time) {
 		Detail: fmt.Sprintf("%d of %d nodes are not ready", unready, all) + l.counts.LostText(),
 		Fix: fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready",
 			l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
-	}.After(l.unhealthy, now)
+	}.After(l.unhealthy, seen.Now)
+}
+
+// astray counts the nodes that had an instance of a group and have none any more. An answer of the cloud that lacks
+// instances makes no node ready.
+func (l *Ledger) astray(seen *model.Observation) (c model.Counts) {
+	if len(l.strays) == 0 {
+		return c
+	}
+	for i := range seen.Nodes {
+		n := seen.Nodes[i].Object
+		if _, stray := l.strays[n.Name]; stray {
+			state, _ := model.StateOf(n, nil, l.nodes.of[n.Name].Drain, seen.Now, l.rules.StartupTime)
+			c.Add(state, n)
+		}
+	}
+	return c
 }
 
 // moved brings the moves up to date.
