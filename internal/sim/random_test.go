@@ -145,7 +145,7 @@ func comesToRest(w *world, within time.Duration) ([]string, error) {
 	lacking := w.Unrest()
 	// Classes of pods that are tried again do so at times of their own: some tries end while others
 	// are under way. Between them all there is rest once.
-	for left := within; len(lacking) > 0 && left > 0 && w.judge.TriesAgain(); left -= aWhile {
+	for left := within; len(lacking) > 0 && left > 0 && (w.judge.TriesAgain() || w.judge.MovesOn()); left -= aWhile {
 		if err := w.Run(aWhile); err != nil {
 			return nil, err
 		}

@@ -289,7 +289,7 @@ func (t *truth) applyPod(e *Event) {
 			t.moves.Pods++
 			if w := t.workloads[p.workload]; w != nil && w.kept {
 				recent := append(slices.DeleteFunc(slices.Clone(p.evictions), func(at time.Time) bool {
-					return e.At.Sub(at) > time.Hour
+					return e.At.Sub(at) > 3*time.Hour
 				}), e.At)
 				left := &moved{pod: p.uid, node: p.node, at: e.At, evictions: recent}
 				if m := t.machineOf(n); m != nil {

@@ -67,6 +67,20 @@ func (j *Judge) TriesAgain() bool {
 	return slices.ContainsFunc(sorted(t.groups), func(id string) bool { return t.groups[id].varies })
 }
 
+// MovesOn reports whether pods were evicted a short while ago that had been evicted before, and were left alone since:
+// what is held back so that no pod is moved too often within an hour comes late.
+func (j *Judge) MovesOn() bool {
+	const long = 30 * time.Minute
+	t := &j.truth
+	for _, p := range t.pods {
+		n := len(p.evictions)
+		if n > 1 && p.evictions[n-1].Sub(p.evictions[n-2]) >= long && j.since(p.evictions[n-1]) < long {
+			return true
+		}
+	}
+	return false
+}
+
 // Moves are how many pods were evicted, from how many nodes, and how many of those that came for them had
 // no place after a minute, although nothing else changed.
 type Moves struct{ Pods, Nodes, Late int }

@@ -90,7 +90,7 @@ func atLeast(j *Judge, e *Event) {
 }
 
 // healthy counts by the truth. What has been so for less than two minutes may not be known; what never
-// was ready, or is being ended, is another matter.
+// was ready, or is being ended, is another matter. A node that no answer of the cloud has is not known to be ours.
 func healthy(j *Judge, e *Event) {
 	switch e.Verb {
 	case Grow, Cancel, Remove, Taint, Cordon, Evict:
@@ -103,6 +103,7 @@ func healthy(j *Judge, e *Event) {
 		n := t.nodeOf(m)
 		switch {
 		case m.ending:
+		case n != nil && n.drifted:
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
 			broke := n.ever && !n.ready && n.changed.Sub(n.made) > firstWord

@@ -37,6 +37,9 @@ func (j *Judge) begins(e *Event) *node {
 
 func unneeded(j *Judge, e *Event) {
 	if n := j.begins(e); n != nil && n.ready {
+		if j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
+			return // it may not be known yet that it is ready
+		}
 		low := n.low
 		if low.IsZero() && j.since(n.used) <= j.tolerance() {
 			low = n.wasLow // it may not be known yet that it is used
