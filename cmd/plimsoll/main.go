@@ -8,6 +8,7 @@
 //	plimsoll status      shows how the cluster and its groups stand, as last written
 //	plimsoll ui          opens the leader's page in a browser
 //	plimsoll decisions   lists the last decisions
+//	plimsoll budgets     shows what budgets leave now, and their windows
 //	plimsoll controller  runs what stands beside the loop: eks-anywhere, gardener
 //	plimsoll gardener    looks at the worker pools of a Gardener shoot in a file
 //	plimsoll config      looks at the configuration file: print, validate, explain, diff, from-flags
@@ -87,7 +88,7 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), explainCommand(), dumpCommand(), statusCommand(),
 		controllerCommand(), gardenerCommand(), migrateCommand(), configCommand(), versionCommand(), uiCommand(),
-		decisionsCommand(), pauseCommand(), resumeCommand())
+		decisionsCommand(), budgetsCommand(), pauseCommand(), resumeCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(help *cobra.Command, args []string) error {

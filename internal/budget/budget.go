@@ -112,7 +112,7 @@ type Book struct {
 // Line is what one budget leaves.
 type Line struct {
 	*Budget
-	// Counts: one of its windows is open, or it has none. Ends is when that is over, and Opens, where nodes
+	// Counts: one of its windows is open, or it has none. Ends is when that changes, and Opens, where nodes
 	// may not begin to go at this time, when they may; zero if never.
 	Counts      bool
 	Ends, Opens time.Time
@@ -144,7 +144,7 @@ func (b *Book) line(of *Budget, u *Use) Line {
 	l := Line{Budget: of, Counts: len(of.Windows) == 0, Limit: -1, covers: make([]bool, len(u.Groups))}
 	if !l.Counts {
 		l.Counts = anyOpen(of.Windows, u.Now)
-		l.Ends = turns(of.Windows, u.Now, false)
+		l.Ends = turns(of.Windows, u.Now, !l.Counts)
 	}
 	if len(of.Allow) > 0 && !anyOpen(of.Allow, u.Now) {
 		l.Closed, l.Opens = true, turns(of.Allow, u.Now, true)

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
+)
+
+// Budgets prints what each budget leaves, and its windows of the next days.
+func Budgets(w io.Writer, all explain.Budgets, format Format) error {
+	return printed(w, "budgets", all, format, func() string { return budgetsText(&all) })
+}
+
+// spanTime is how a window's ends are written.
+const spanTime = "Mon 02 Jan 15:04Z"
+
+func budgetsText(all *explain.Budgets) string {
+	if len(all.Budgets) == 0 {
+		return "There are no budgets. The configuration file can have some; --max-scale-down-parallelism and " +
+			"--max-drain-parallelism hold in any case.\n"
+	}
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row(table, "BUDGET", "GROUPS OF", "REASONS", "ON THEIR WAY", "BEGUN", "NOW")
+	for i := range all.Budgets {
+		l := &all.Budgets[i]
+		groups, reasons, going, began, now := "the cluster", "all", fmt.Sprint(l.Going), "", "counts"
+		if l.Policy != "" {
+			groups = "policy " + l.Policy
+		}
+		if len(l.Reasons) > 0 {
+			words := make([]string, len(l.Reasons))
+			for j := range l.Reasons {
+				words[j] = string(l.Reasons[j])
+			}
+			reasons = strings.Join(words, ", ")
+		}
+		if l.Limit != nil {
+			going = fmt.Sprintf("%d of %d", l.Going, *l.Limit)
+		}
+		if l.Rate != nil {
+			began = fmt.Sprintf("%d of %d in %s", l.Began, *l.Rate, strings.TrimSuffix(strings.TrimSuffix(l.Over, "0s"), "0m"))
+		}
+		switch {
+		case l.Closed:
+			now = "nothing may begin"
+		case !l.Counts:
+			now = "does not count"
+		}
+		if l.Until != nil && !l.Until.IsZero() {
+			now += " until " + l.Until.Format(spanTime)
+		}
+		row(table, l.Name, groups, reasons, going, began, now)
+	}
+	table.Flush()
+	for i := range all.Budgets {
+		l := &all.Budgets[i]
+		for _, s := range l.Windows {
+			fmt.Fprintf(&b, "%s counts from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
+		}
+		for _, s := range l.Allow {
+			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
+		}
+	}
+	return b.String()
+}
