@@ -390,6 +390,15 @@ func (s *classSet) list() (ids []model.ClassID) {
 // sharedHostname reports whether two nodes carry the same hostname label: a verdict on a hostname
 // is then one on several nodes.
 func sharedHostname(s *model.Snapshot) bool {
+	// As a rule the label is the node's name, and names are unique.
+	usual := true
+	for i := range s.Nodes {
+		o := s.Nodes[i].Object
+		usual = usual && (o == nil || o.Labels[corev1.LabelHostname] == o.Name)
+	}
+	if usual {
+		return false
+	}
 	seen := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes {
 		if s.Nodes[i].Object == nil {
