@@ -75,9 +75,18 @@ browser: ## a browser for the tests of the page: installs chromium as root where
 	{ apt-get install -y --no-install-recommends chromium || \
 		{ apt-get update && apt-get install -y --no-install-recommends chromium; }; } >/dev/null
 
+# Where the tests of the page leave what they saw.
+test-rehearse pictures: export PLIMSOLL_PICTURES := $(or $(PLIMSOLL_PICTURES),$(CURDIR)/bin/pictures)
+
 .PHONY: test-rehearse
 test-rehearse: build browser ## the control plane, the stories, end to end
 	cd rehearse && $(GOTEST) -timeout 40m ./e2e ./cmd/rehearse ./... # the longest first: two run at a time
+
+.PHONY: pictures
+pictures: build browser ## the pictures of the page that the README shows, of a real run
+	cd rehearse && $(GOTEST) -count=1 -run TestTheLeadersPage ./browser
+	mkdir -p docs/images && for mode in light dark; do \
+		cp "$$PLIMSOLL_PICTURES/leader-$$mode.png" docs/images/page-$$mode.png; done
 
 .PHONY: manifests
 manifests: ## deploy/, rendered from the chart

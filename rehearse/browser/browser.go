@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -123,6 +125,17 @@ func (b *Browser) Size(width, height int64) {
 	b.do(chromedp.EmulateViewport(width, height))
 }
 
+// Light has the system's setting be light, or dark.
+func (b *Browser) Light(light bool) {
+	b.t.Helper()
+	mode := map[bool]string{true: "light", false: "dark"}[light]
+	b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
+		_, err := cdp.Call(ctx, to, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: mode}}})
+		return err
+	}))
+}
+
 // Eval is the value of an expression on the page.
 func Eval[T any](b *Browser, expression string) T {
 	b.t.Helper()
@@ -164,11 +177,22 @@ func (b *Browser) Await(what, expression string, most time.Duration) time.Durati
 // Picture keeps a picture of the whole page, if a folder for pictures is named.
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
+	b.keep(name, chromedp.FullScreenshot(100))
+}
+
+// Window keeps a picture of what the window shows.
+func (b *Browser) Window(name string) {
+	b.t.Helper()
+	b.keep(name, chromedp.CaptureScreenshot())
+}
+
+func (b *Browser) keep(name string, take chromedp.Action[[]byte]) {
+	b.t.Helper()
 	folder := os.Getenv("PLIMSOLL_PICTURES")
 	if folder == "" {
 		return
 	}
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(b.ctx, take)
 	if err != nil {
 		b.t.Fatal("take a picture:", err)
 	}
