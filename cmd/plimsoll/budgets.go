@@ -11,7 +11,8 @@ func budgetsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "budgets",
 		Short: "Show what each budget leaves now, and its windows of the next seven days",
-		Example: `  plimsoll budgets --config=plimsoll.yaml --cloud-provider=aws --nodes=0:10:workers
+		Example: `  plimsoll budgets --config=plimsoll.yaml
+  plimsoll budgets --config=plimsoll.yaml --cloud-provider=aws --nodes=0:10:workers
   plimsoll budgets --config=plimsoll.yaml -f cluster.yaml -o json`,
 		Args: onlyFlags,
 	}

@@ -229,6 +229,7 @@ var mayStay = strings.Fields(`
 	CSIDriverSpec.VolumeLifecycleModes CSINodeDriver.Name CSINodeDriver.TopologyKeys
 	CSIPersistentVolumeSource.Driver CSIPersistentVolumeSource.VolumeAttributes_key ContainerPort.HostIP
 	ContainerPort.Protocol Drain.Code Drain.Stage Error.Code Error.Kind Error.Op
+	Exit.Reason
 	FlexPersistentVolumeSource.Options_key Group.OwnLabels Hold.Op Hold.Reason HostPathVolumeSource.Type
 	Instance.State LabelSelector.MatchLabels_key LabelSelectorRequirement.Key LabelSelectorRequirement.Operator Move.Reason
 	NodeCondition.Reason NodeCondition.Status NodeCondition.Type NodeSelectorRequirement.Key
