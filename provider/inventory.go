@@ -140,6 +140,9 @@ type Instance struct {
 	Retry time.Duration `json:"retry,omitempty"`
 	// Hold says why this instance must not be removed now; empty if it may.
 	Hold string `json:"hold,omitempty"`
+	// Drifted says in what this instance is not what its group makes now, empty if it is that or
+	// the provider cannot tell: "launch template version 3, now 4".
+	Drifted string `json:"drifted,omitempty"`
 	// Unlisted: the newest answer lacks it, and it is believed because its node is
 	// Ready. Plimsoll sets this, no provider.
 	Unlisted bool `json:"-"`

@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -28,6 +30,12 @@ func (f *Flags) moves() {
 			"how long the nodes of a move are left alone by others when it is over")
 		s.DurationVar(&m.Patience, "move-patience", m.Patience,
 			"a move is given up when none of its nodes has left for so long; the others stay")
+		s.DurationVar(&m.ExpireAfter, "replace-after", m.ExpireAfter,
+			"how old a node may get before it is replaced, by one that is bought first; 0: as old as it likes")
+		s.BoolVar(&m.Drifted, "replace-drifted", m.Drifted,
+			"replace nodes that are not what their group makes now, by ones that are bought first")
+		s.StringSliceVar(&m.Unsound, "replace-conditions", m.Unsound,
+			"types of conditions of nodes; a node of which one is true is replaced, by one that is bought first")
 	}, "consolidation", "min-savings-share")
 }
 
@@ -47,6 +55,12 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	}
 	if m.MinSavingsShare > 1 {
 		wrong("min-savings-share", "%v is above 1, which is all that the nodes cost", m.MinSavingsShare)
+	}
+	if m.ExpireAfter < 0 {
+		wrong("replace-after", "%s is below 0", m.ExpireAfter)
+	}
+	if slices.Contains(m.Unsound, string(corev1.NodeReady)) {
+		wrong("replace-conditions", "%s is true of nodes that are well", corev1.NodeReady)
 	}
 	if m.Stay < 0 {
 		wrong("move-stay", "%s is below 0", m.Stay)

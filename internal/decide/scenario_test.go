@@ -159,6 +159,12 @@ func set(p *model.Policy, key string, vals []string) error {
 		}
 	case "consolidation":
 		p.Moves.Consolidation, _ = model.ConsolidationNamed(vals[0])
+	case "replace-after":
+		p.Moves.ExpireAfter, err = time.ParseDuration(vals[0])
+	case "replace-drifted":
+		p.Moves.Drifted = true
+	case "replace-conditions":
+		p.Moves.Unsound = vals
 	case "min-savings":
 		_, err = fmt.Sscan(vals[0], &p.Moves.MinSavingsPerHour)
 	case "min-share":

@@ -163,7 +163,10 @@ func (l *Ledger) moved(seen *model.Observation) {
 	l.moves, l.news = left, l.news || changed
 	for i := range ended {
 		m := &ended[i]
-		c := model.Change{Kind: model.MoveEnded, Group: m.Comes[0].Group, Count: len(m.Goes), Message: m.Text()}
+		c := model.Change{Kind: model.MoveEnded, Count: len(m.Goes), Message: m.Text()}
+		if len(m.Comes) > 0 {
+			c.Group = m.Comes[0].Group
+		}
 		if m.Stage == model.MoveGivenUp {
 			c.Kind, c.Message = model.MoveGivenUpOn, c.Message+": "+m.Why
 		}

@@ -10,7 +10,11 @@ func ExitReason(why Reason, unready, occupied bool) budget.Reason {
 	switch {
 	case why == CheaperElsewhere:
 		return budget.Cheaper
-	case unready:
+	case why == NodeDrifted:
+		return budget.Drifted
+	case why == NodeExpired:
+		return budget.Expired
+	case unready, why == NodeUnsound:
 		return budget.Unready
 	case occupied:
 		return budget.Underutilized

@@ -114,6 +114,9 @@ func (m *Move) Text() string {
 	if len(m.Goes) == 1 {
 		nodes = "node"
 	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("%d %s for room on others", len(m.Goes), nodes)
+	}
 	return fmt.Sprintf("%d %s for %s", len(m.Goes), nodes, strings.Join(parts, ", "))
 }
 

@@ -290,6 +290,17 @@ var ReasonSections = []ReasonSection{
 		{ReservedForMove, 0,
 			"It was bought for pods of nodes that go, and they have not all come.",
 			"Wait for the move's end."},
+		{NodeUnsound, 0,
+			"It is to be replaced: a condition of it is true that `--replace-conditions` names. The detail says what " +
+				"that waits for, if anything.",
+			"See to what it waits for; or mend the node."},
+		{NodeDrifted, 0,
+			"It is to be replaced: it is not what its group makes now, and `--replace-drifted` is set. The detail says " +
+				"in what it differs, and what that waits for, if anything.",
+			"See to what it waits for."},
+		{NodeExpired, 0,
+			"It is to be replaced: it is older than `--replace-after`. The detail says what that waits for, if anything.",
+			"See to what it waits for."},
 		{ScaleDownDisabled, keepsNode,
 			"It is annotated `cluster-autoscaler.kubernetes.io/scale-down-disabled=true`.",
 			"Remove the annotation."},

@@ -160,6 +160,8 @@ type Node struct {
 	Instance provider.InstanceID
 	// InstanceHold is the provider's reason not to remove the instance.
 	InstanceHold string
+	// Drifted is in what the instance is not what its group makes now, empty if it is.
+	Drifted string
 	// BootsUntil is when a node that has never been ready, or is not yet all
 	// that its template says, is no longer waited for; zero for others.
 	BootsUntil time.Time

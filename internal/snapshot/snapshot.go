@@ -164,7 +164,8 @@ func (b *builder) nodes(seen model.Observation) {
 		home, ok := homes.Of(o.Object)
 		if ok {
 			instance = &b.snap.Groups[home.Group].Instances[home.Instance]
-			n.Group, n.Instance, n.InstanceHold = home.Group, instance.ID, instance.Hold
+			n.Group, n.Instance = home.Group, instance.ID
+			n.InstanceHold, n.Drifted = instance.Hold, instance.Drifted
 			b.homed[instance.ID] = true
 		}
 		// Creation is told in whole seconds, rounded down.

@@ -154,6 +154,12 @@ func (s *Scenario) node(a args) {
 			n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(s.ago(a, "notready"))
 		}
 	}
+	if is := a.get("is", ""); is != "" {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeConditionType(is), Status: corev1.ConditionTrue, Reason: "Seen",
+			LastTransitionTime: n.CreationTimestamp,
+		})
+	}
 	n.Spec.Unschedulable = a.has("cordoned")
 	if k := a.get("annotation", ""); k != "" {
 		key, v := pair(k)
@@ -171,6 +177,10 @@ func (s *Scenario) node(a args) {
 		s.stands(n, func(st *model.NodeStanding) { st.UnneededSince = s.ago(a, "unneeded") })
 	}
 	s.AddNode(n, group)
+	if a.has("drift") {
+		all := s.find(group).Instances
+		all[len(all)-1].Drifted = a.get("drift", "")
+	}
 	if a.has("machine") {
 		all := s.find(group).Instances
 		all[len(all)-1].Created = s.ago(a, "machine")

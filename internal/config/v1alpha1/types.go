@@ -23,7 +23,7 @@ type Configuration struct {
 	ScaleDown *ScaleDown `json:"scaleDown,omitempty"`
 	// Drain says which pods may be moved, and how.
 	Drain *Drain `json:"drain,omitempty"`
-	// Moves says which nodes are replaced by cheaper ones.
+	// Moves says which nodes are replaced by others, which are bought first.
 	Moves *Moves `json:"moves,omitempty"`
 	// NodeHealth says what is done about nodes that do not come, or break.
 	NodeHealth *NodeHealth `json:"nodeHealth,omitempty"`
@@ -143,7 +143,7 @@ type Drain struct {
 	DeletionDelayTimeout     string `json:"deletionDelayTimeout,omitempty" flag:"node-deletion-delay-timeout"`
 }
 
-// Moves says which nodes are replaced by cheaper ones.
+// Moves says which nodes are replaced by others, which are bought first.
 type Moves struct {
 	Consolidation           string   `json:"consolidation,omitempty" flag:"consolidation"`
 	MinSavingsPerHour       *float64 `json:"minSavingsPerHour,omitempty" flag:"min-savings-per-hour"`
@@ -151,6 +151,10 @@ type Moves struct {
 	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty" flag:"min-savings-per-disruption"`
 	Stay                    string   `json:"stay,omitempty" flag:"move-stay"`
 	Patience                string   `json:"patience,omitempty" flag:"move-patience"`
+	// ReplaceAfter, ReplaceDrifted and ReplaceConditions are of nodes that are replaced whatever that costs.
+	ReplaceAfter      string   `json:"replaceAfter,omitempty" flag:"replace-after"`
+	ReplaceDrifted    *bool    `json:"replaceDrifted,omitempty" flag:"replace-drifted"`
+	ReplaceConditions []string `json:"replaceConditions,omitempty" flag:"replace-conditions"`
 }
 
 // NodeHealth says what is done about nodes that do not come, or break.

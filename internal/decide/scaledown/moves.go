@@ -42,7 +42,7 @@ func (f *finder) ofMove(c *candidate) bool {
 // mayMove notes a node that could go if its pods had room, where moves are asked for.
 func (f *finder) mayMove(c candidate) {
 	n := &f.Snapshot.Nodes[c.node]
-	wanted := f.Policy.Moves.Consolidation == model.WhenCheaper
+	wanted := f.Policy.Moves.Consolidation == model.WhenCheaper || c.due
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
@@ -54,10 +54,17 @@ func (f *finder) mayMove(c candidate) {
 	}
 }
 
+// due says why a node is to be replaced whatever that costs, nil if it is not.
+func (f *finder) due(id model.NodeID) *model.Verdict {
+	return f.Policy.Moves.Due(&f.Snapshot.Nodes[id], f.Snapshot.Now)
+}
+
 // Movable is a node that nothing keeps but its pods, which have no room elsewhere, or are too many to be moved
-// for nothing.
+// for nothing; or one that is to be replaced, and whose group has no node to spare.
 type Movable struct {
 	Node model.NodeID
+	// Due says why it is to be replaced whatever that costs, nil if it is not.
+	Due *model.Verdict
 	// Housed are the pods that must have room elsewhere, and Moving those that are to be evicted.
 	Housed []model.Batch
 	Moving []*model.Pod
@@ -69,7 +76,9 @@ func (x *Search) Movable() []Movable {
 	var out []Movable
 	for i := range f.movable {
 		c := &f.movable[i]
-		out = append(out, Movable{Node: c.node, Housed: reserve.Batches(f.Snapshot, c.housed), Moving: c.moving})
+		out = append(out, Movable{
+			Node: c.node, Due: f.due(c.node), Housed: reserve.Batches(f.Snapshot, c.housed), Moving: c.moving,
+		})
 	}
 	return out
 }

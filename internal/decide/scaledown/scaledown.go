@@ -153,8 +153,10 @@ type finder struct {
 
 // candidate is a node that may go as far as the node itself tells.
 type candidate struct {
-	node  model.NodeID
-	use   float64
+	node model.NodeID
+	use  float64
+	// due: it is to be replaced, and so goes before others.
+	due   bool
 	since time.Time // when it was first found unneeded, zero if it was not
 	// moving are the pods that are to be evicted, housed all that must find room
 	// elsewhere, and known those that keep the node: there are none of these on an
@@ -168,8 +170,9 @@ func (c *candidate) empty() bool { return len(c.known) == 0 }
 func (f *finder) keep(id model.NodeID, v model.Verdict) { f.verdicts[id].Verdict = v }
 
 // candidates lists the nodes that may go in the order in which they are tried:
-// empty ones; then those found unneeded before, the oldest first, so that what
-// was accepted in one cycle is in the next; then the least used. The search goes
+// empty ones; then those that are to be replaced anyway; then those found unneeded
+// before, the oldest first, so that what was accepted in one cycle is in the next; then
+// the least used. The search goes
 // on where the last one stopped.
 func (f *finder) candidates() []candidate {
 	s := f.Snapshot
@@ -189,7 +192,7 @@ func (f *finder) candidates() []candidate {
 			v.Verdict = *why
 			continue
 		}
-		c := candidate{node: id, since: n.Standing.UnneededSince}
+		c := candidate{node: id, since: n.Standing.UnneededSince, due: f.due(id) != nil}
 		var used *model.Verdict
 		if n.Occupants > 0 {
 			u := useOf(s, n, f.Policy.ScaleDown)
@@ -215,7 +218,8 @@ func (f *finder) candidates() []candidate {
 		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int {
-		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(!b.since.IsZero(), !a.since.IsZero()),
+		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(b.due, a.due),
+			compareBool(!b.since.IsZero(), !a.since.IsZero()),
 			a.since.Compare(b.since), cmp.Compare(a.use, b.use))
 	})
 	return f.resumed(out)
@@ -366,6 +370,9 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 		if why := cmp.Or(f.Gate.Closed(f.Snapshot.Nodes[c.node].Group, gate.Spare), f.minimums.room(c.node)); why != nil {
 			if f.keep(c.node, *why); c.empty() {
 				f.spare = append(f.spare, *c)
+			}
+			if c.due {
+				f.mayMove(*c)
 			}
 			continue
 		}

@@ -11,15 +11,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
-// Buyer buys the cheapest nodes for pods that have a node and are to have another: by the same packing as for pods
-// that wait, from groups whose price is known. What it places and buys is in the world; who asks takes it back by
-// the world's marks.
+// Buyer buys nodes for pods that have a node and are to have another, by the same packing as for pods that wait. What
+// it places and buys is in the world; who asks takes it back by the world's marks.
 type Buyer struct {
 	w      *schedsim.World
 	s      *model.Snapshot
 	p      model.ScaleUpPolicy
 	limits *limits
 	heads  []head
+	// priced are the groups whose price is known.
+	priced []head
 	prices map[model.ClassID]float64
 	packs  map[model.ClassID]bool
 }
@@ -29,7 +30,6 @@ type Buyer struct {
 func NewBuyer(
 	w *schedsim.World, s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate, grow []model.Growth,
 ) *Buyer {
-	p.Expanders, p.BalanceSimilar = []model.Expander{model.ByPrice, model.ByLeastWaste}, false
 	b := &Buyer{
 		w: w, s: s, p: p, limits: newLimits(s, p, access),
 		prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
@@ -46,15 +46,16 @@ func NewBuyer(
 		if !ok || grows[i] || b.limits.most(i) == 0 {
 			continue
 		}
+		b.heads = append(b.heads, h)
 		if _, priced := b.Price(h.group); priced {
-			b.heads = append(b.heads, h)
+			b.priced = append(b.priced, h)
 		}
 	}
 	return b
 }
 
-// Sells reports whether there is any group to buy from.
-func (b *Buyer) Sells() bool { return len(b.heads) > 0 }
+// Sells reports whether there is any group to buy from whose price is known.
+func (b *Buyer) Sells() bool { return len(b.priced) > 0 }
 
 // Price is what a new node of a group costs by the hour.
 func (b *Buyer) Price(group int) (float64, bool) {
@@ -64,14 +65,22 @@ func (b *Buyer) Price(group int) (float64, bool) {
 // Least is the least that pods could cost by the hour: each its largest share of a node, in the group where that
 // costs least. Pods that no group with a price takes cost nothing, so that nothing is said to be saved by them.
 func (b *Buyer) Least(pods []model.Batch) (sum float64) {
-	pl := b.planner(0)
+	pl := b.cheapest(0)
 	for _, x := range pods {
 		sum += float64(x.Count) * pl.leastPrice(x.Class)
 	}
 	return sum
 }
 
-// planner is one that buys for no pods yet.
+// cheapest is a planner that buys what costs least, from groups whose price is known.
+func (b *Buyer) cheapest(steps int) *planner {
+	pl := b.planner(steps)
+	pl.heads = b.priced
+	pl.p.Expanders, pl.p.BalanceSimilar = []model.Expander{model.ByPrice, model.ByLeastWaste}, false
+	return pl
+}
+
+// planner buys as for pods that wait.
 func (b *Buyer) planner(steps int) *planner {
 	return &planner{
 		w: b.w, s: b.s, p: b.p, limits: b.limits, heads: b.heads, grown: make([]growth, len(b.s.Groups)),
@@ -80,15 +89,35 @@ func (b *Buyer) planner(steps int) *planner {
 	}
 }
 
-// Buy finds room for pods on nodes that are ready, and buys nodes for the others, with so many steps. Nodes are those
-// bought, by group; left are pods without a place.
+// BuyCheap finds room for pods on nodes that are ready, and buys what costs least for the others, with so many steps,
+// but no nodes of the groups in without. Nodes are those bought, by group; left are pods without a place.
+func (b *Buyer) BuyCheap(pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
+	kept := b.limits
+	b.limits = kept.clone()
+	defer func() { b.limits = kept }()
+	for _, group := range without {
+		b.limits.room[group] = 0
+	}
+	pl := b.cheapest(steps)
+	pl.opening = kept
+	return b.buy(pl, pods, steps)
+}
+
+// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them.
 func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int) {
 	kept := b.limits
 	b.limits = kept.clone()
 	defer func() { b.limits = kept }()
-	defer b.w.AllowAll()
 	pl := b.planner(steps)
 	pl.opening = kept
+	return b.buy(pl, pods, steps)
+}
+
+// Room is how many more nodes a group may have.
+func (b *Buyer) Room(group int) int { return b.limits.most(group) }
+
+func (b *Buyer) buy(pl *planner, pods []model.Batch, steps int) (nodes map[int]int, left int) {
+	defer b.w.AllowAll()
 	list := pl.asWaiting(pods)
 	b.w.Allow(steps)
 	for _, q := range list {

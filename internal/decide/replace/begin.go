@@ -1,0 +1,148 @@
+package replace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// begin lets the best moves begin, as far as the limits allow, and says of the nodes of others what they wait for.
+func (f *finder) begin() {
+	slices.SortStableFunc(f.found, func(a, b found) int {
+		if a.due != nil || b.due != nil {
+			return compareBool(b.due != nil, a.due != nil) // in the order in which they were found
+		}
+		return cmp.Compare(b.Savings()/b.pain, a.Savings()/a.pain)
+	})
+	going := 0
+	for i := range f.s.Moves {
+		if m := &f.s.Moves[i]; m.Open() {
+			going += len(m.Goes) - m.Left
+			f.wakeAt(m.Entered.Add(m.Patience))
+			f.promise(m)
+		}
+	}
+	grows := map[int]bool{}
+	for i := range f.found {
+		m := &f.found[i]
+		m.ID = fmt.Sprintf("move/%s/%d", m.Goes[0], f.s.Now.UnixNano())
+		m.Patience, m.Stay = f.p.Patience, f.p.Stay
+		m.Began, m.Entered = f.s.Now, f.s.Now
+		why := f.waits(m, going, grows)
+		for _, id := range m.nodes {
+			v := model.Verdict{Reason: m.Reason, Fix: "time", Detail: m.would()}
+			if why != nil {
+				v.Until, v.Fix = why.Until, why.Fix
+				v.Detail += "; " + why.Detail
+			} else {
+				v = model.Verdict{Reason: model.MoveUnderWay, Detail: m.Text(), Since: f.s.Now, Fix: "its end"}
+			}
+			f.Search.Hold(id, v)
+		}
+		if why != nil {
+			f.wakeAt(why.Until)
+			f.Worth = append(f.Worth, m.Move)
+			continue
+		}
+		for group := range m.comes {
+			grows[group] = true
+		}
+		for _, id := range m.nodes {
+			f.book.Take(f.s.Nodes[id].Group, exitOf(m.Reason), 1)
+		}
+		going += len(m.Goes)
+		f.Begin = append(f.Begin, m.Move)
+	}
+}
+
+// promise counts the nodes of a move under way that have not begun to go.
+func (f *finder) promise(m *model.Move) {
+	for i := range f.s.Nodes {
+		if n := &f.s.Nodes[i]; n.Group >= 0 && n.Kind != model.Leaving && slices.Contains(m.Goes, n.Name) {
+			f.book.Take(n.Group, exitOf(m.Reason), 1)
+		}
+	}
+}
+
+// overBudget says which budget keeps the nodes of a move from going, by group.
+func (f *finder) overBudget(m *found) *budget.Held {
+	counts := map[int]int{}
+	for _, id := range m.nodes {
+		counts[f.s.Nodes[id].Group]++
+	}
+	for _, group := range slices.Sorted(maps.Keys(counts)) {
+		// All of them count in each of its groups: they go for one decision, and we err to waiting.
+		if h := f.book.Ask(group, exitOf(m.Reason), len(m.nodes)); h != nil {
+			return h
+		}
+	}
+	return nil
+}
+
+// waits says what a move that is worth it waits for, nil if for nothing.
+func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
+	down := f.Policy.ScaleDown
+	switch {
+	case !down.Enabled:
+		return &model.Verdict{Detail: "removals are off", Fix: "--scale-down-enabled"}
+	case f.Quiet != nil:
+		return f.Quiet
+	case going+len(m.Goes) > down.MaxParallelism:
+		return &model.Verdict{Detail: fmt.Sprintf("%d nodes are being replaced, of %d at a time", going, down.MaxParallelism),
+			Fix: "their end, or a higher --max-scale-down-parallelism"}
+	}
+	if h := f.overBudget(m); h != nil {
+		return &model.Verdict{Detail: fmt.Sprintf("budget %s: %s", h.Budget, h.Detail), Until: h.Until, Fix: h.Fix}
+	}
+	for group := range m.comes {
+		if grows[group] {
+			return &model.Verdict{Detail: "another move buys from the same group", Fix: "the next cycle"}
+		}
+	}
+	for _, id := range m.nodes {
+		if n := &f.s.Nodes[id]; n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
+			return &model.Verdict{Detail: "a write to node " + n.Name + " has not been seen yet", Fix: "the next cycle"}
+		}
+	}
+	if m.due != nil {
+		return nil
+	}
+	// Each of its nodes has been worth it for as long as one must have been unneeded.
+	for _, id := range m.nodes {
+		n := &f.s.Nodes[id]
+		wait := down.UnneededTime
+		if t := f.s.Groups[n.Group].Options.ScaleDownUnneededTime; t != nil {
+			wait = *t
+		}
+		since := f.s.Now
+		if n.Standing.Held == model.CheaperElsewhere {
+			since = n.Standing.HeldSince
+		}
+		if until := since.Add(wait); until.After(f.s.Now) {
+			return &model.Verdict{Detail: fmt.Sprintf("that must be so for %s", wait), Until: until, Fix: "time"}
+		}
+	}
+	return nil
+}
+
+// would says what it is for.
+func (m *found) would() string {
+	if m.due != nil {
+		return m.due.Detail + "; " + m.Text()
+	}
+	return fmt.Sprintf("%s would save %.4g an hour", m.Text(), m.Savings())
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,98 @@
+package replace
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
+
+// rankDue lists the nodes that are to be replaced whatever that costs: what hurts most first, and those of a group
+// together.
+func (f *finder) rankDue(rests map[string]bool) {
+	for i := range f.s.Nodes {
+		f.wakeAt(f.p.Expires(&f.s.Nodes[i])) // others are to know then, too
+	}
+	for _, n := range f.Search.Movable() {
+		node := &f.s.Nodes[n.Node]
+		if n.Due == nil || rests[node.Name] || f.Search.Received(n.Node) {
+			continue
+		}
+		price, _ := f.priceOf(node)
+		f.list = append(f.list, candidate{Movable: n, price: price, pain: pain(f.s, n.Moving)})
+	}
+	slices.SortStableFunc(f.list, func(a, b candidate) int {
+		return cmp.Or(slices.Index(dueOrder, a.Due.Reason)-slices.Index(dueOrder, b.Due.Reason),
+			f.s.Nodes[a.Node].Group-f.s.Nodes[b.Node].Group, a.Due.Since.Compare(b.Due.Since))
+	})
+}
+
+var dueOrder = []model.Reason{model.NodeUnsound, model.NodeDrifted, model.NodeExpired}
+
+// rank lists the nodes that could be worth a move, what saves most for each pod first.
+func (f *finder) rank(rests map[string]bool) {
+	for _, n := range f.Search.Movable() {
+		node := &f.s.Nodes[n.Node]
+		price, ok := f.priceOf(node)
+		if n.Due != nil || !ok || f.Search.Received(n.Node) || rests[node.Name] {
+			continue
+		}
+		if f.movedLately(n.Moving) || f.led(n.Housed) {
+			continue
+		}
+		c := candidate{Movable: n, price: price, pain: pain(f.s, n.Moving)}
+		if c.waste = price - f.Buyer.Least(n.Housed); c.waste > 0 && c.waste >= f.p.MinSavingsShare*price {
+			f.list = append(f.list, c)
+		}
+	}
+	slices.SortStableFunc(f.list, func(a, b candidate) int { return cmp.Compare(b.waste/b.pain, a.waste/a.pain) })
+}
+
+// resting are the nodes of moves that are over, and that are left alone.
+func (f *finder) resting() map[string]bool {
+	rests := map[string]bool{}
+	for i := range f.s.Moves {
+		m := &f.s.Moves[i]
+		for _, name := range append(m.Bought(), m.Goes...) {
+			rests[name] = true
+		}
+		if !m.Open() {
+			f.wakeAt(m.Rests())
+		}
+	}
+	return rests
+}
+
+// movedLately reports whether some of the pods came for pods that a move has evicted, and rest as long as its nodes.
+func (f *finder) movedLately(pods []*model.Pod) bool {
+	if len(f.s.Moves) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(pods, func(p *model.Pod) bool {
+		d, ok := f.s.Displaced[p.Owner]
+		return ok && d.CameFor(p.Created)
+	})
+}
+
+// led reports whether some of the pods follow others by affinity, or are followed. Those move with company only,
+// which the ordinary search for unneeded nodes sees to.
+func (f *finder) led(pods []model.Batch) bool {
+	return slices.ContainsFunc(pods, func(b model.Batch) bool { return f.World.Led(b.Class) })
+}
+
+func (f *finder) priceOf(n *model.Node) (float64, bool) {
+	return f.s.PriceOf(n.Group, n.Shape)
+}
+
+// pain is what it costs to evict pods, in pods of ordinary priority: one with a higher priority counts more, up to
+// ten. A node counts as one pod beside its own.
+func pain(s *model.Snapshot, pods []*model.Pod) float64 {
+	sum := 1.0
+	for _, p := range pods {
+		priority := float64(s.Contents.Specs[p.Spec].Priority)
+		sum += min(max(1+priority/(1<<25), 0), mostPain)
+	}
+	return sum
+}
+
+const mostPain = 10
