@@ -190,6 +190,7 @@ func (p *Provider) group(g reading, l launch, launchErr error, known described) 
 	}
 	var missing gap
 	if launchErr == nil {
+		p.sources.tellDrift(&seen, g.AutoScalingGroup, l)
 		facts.machines, missing, launchErr = p.sources.machinesOf(l)
 	}
 	if launchErr != nil {

@@ -38,6 +38,7 @@ type templateData struct {
 	requirements *ec2types.InstanceRequirementsRequest
 	image        string
 	spot         bool
+	version      string // its number
 }
 
 const (
@@ -381,7 +382,8 @@ func (s *sources) versions(
 				return nil, err
 			}
 			number := aws.ToInt64(v.VersionNumber)
-			found[strconv.FormatInt(number, 10)] = data
+			data.version = strconv.FormatInt(number, 10)
+			found[data.version] = data
 			if aws.ToBool(v.DefaultVersion) {
 				found[versionDefault] = data
 			}
