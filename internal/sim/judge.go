@@ -96,8 +96,12 @@ func (j *judge) lowered(call model.Call) {
 func (j *judge) groupIs(id provider.GroupID, differs bool) {
 	g := j.w.inventory(id)
 	capacity := g.Template.Node.Status.Capacity
+	price := 0.0
+	if g.PricePerHour != nil {
+		price = *g.PricePerHour
+	}
 	j.tell(check.Event{What: check.GroupIs, Group: string(id), Pool: string(g.Pool), Min: g.Min, Max: g.Max, N: g.Target,
-		CPU: capacity.Cpu().MilliValue(), Memory: capacity.Memory().Value(), Varies: len(g.Template.Places) > 0,
+		Price: price, CPU: capacity.Cpu().MilliValue(), Memory: capacity.Memory().Value(), Varies: len(g.Template.Places) > 0,
 		Whole: g.CloudChooses, Differs: differs})
 	if _, known := j.told[id]; !known {
 		j.told[id] = provider.Group{ID: id, Target: g.Target}

@@ -34,6 +34,7 @@ func (t *truth) applyCloud(e *Event) {
 			g.differed = false
 		}
 		g.pool, g.min, g.max, g.cpu, g.memory, g.varies = e.Pool, e.Min, e.Max, e.CPU, e.Memory, e.Varies
+		g.price = e.Price
 		g.whole = e.Whole
 	case GroupEnd:
 		delete(t.groups, e.Group)
@@ -145,10 +146,13 @@ func (t *truth) retarget(g *group, e *Event) {
 		if e.Call == "" {
 			t.raised, t.touched = true, e.At
 		} else {
-			t.grew[g.id], t.grew[""] = e.At, e.At
-		}
-		if e.Call != "" && slices.ContainsFunc(g.growths, func(o *growth) bool { return o.call == e.Call }) {
-			return // as it was said
+			claimed := slices.ContainsFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
+			if claimed || !t.moving { // what was bought for nobody's pods is for those of nodes that go
+				t.grew[g.id], t.grew[""] = e.At, e.At
+			}
+			if claimed {
+				return // as it was said
+			}
 		}
 		o := &growth{call: e.Call, at: e.At, claims: map[string]int{}, version: g.version}
 		for range more {

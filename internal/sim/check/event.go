@@ -13,7 +13,7 @@ type What string
 const (
 	// PoolIs: Pool Min Max; Sized: each of its groups has a share of it.
 	PoolIs What = "pool"
-	// GroupIs: Group Pool Min Max CPU Memory, and its target N at first; Varies: the cloud picks the zone
+	// GroupIs: Group Pool Min Max CPU Memory Price, and its target N at first; Varies: the cloud picks the zone
 	// of a machine; Whole: all of it goes or none; Differs: its machines are others than before.
 	GroupIs  What = "group"
 	GroupEnd What = "group-end"
@@ -144,6 +144,7 @@ type Event struct {
 	Process, Call, Verb, Name, Controller, Safe      string
 	N, From, To, Min, Max                            int
 	CPU, Memory                                      int64
+	Price                                            float64
 	When                                             time.Time
 	Grace                                            time.Duration
 	Answer                                           Answer

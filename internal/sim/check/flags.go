@@ -37,6 +37,12 @@ type Flags struct {
 	SkipSystem, SkipLocal, SkipCustom                  bool
 	EvictDaemons, EvictDaemonsEmpty                    bool
 	ScaleDown, ScaleDownUnready                        bool
+	// Cheaper: nodes may go for cheaper ones.
+	Cheaper bool
+	// ReplaceAfter is how old nodes may get, 0: as old as they like.
+	ReplaceAfter time.Duration
+	// MovePatience is how long the nodes of a move may take to go, from one to the next.
+	MovePatience time.Duration
 }
 
 // ParseFlags reads a command line; flags that no rule is about are passed over.
@@ -62,6 +68,8 @@ func ParseFlags(words []string) (Flags, error) {
 		"node-group-backoff-reset-timeout":    {&f.BackoffReset, 3 * time.Hour},
 		"max-pod-eviction-time":               {&f.MaxPodEvictionTime, 2 * time.Minute},
 
+		"move-patience": {&f.MovePatience, time.Hour},
+		"replace-after": {&f.ReplaceAfter, 0},
 		"blocking-system-pod-distruption-timeout": {&f.SystemTimeout, time.Hour},
 	} {
 		set.DurationVar(at.to, name, at.without, "")
@@ -91,6 +99,7 @@ func ParseFlags(words []string) (Flags, error) {
 	set.IntVar(&f.OkTotalUnready, "ok-total-unready-count", 3, "")
 	set.IntVar(&f.DecideSteps, "decide-steps", 400_000, "")
 	set.IntVar(&f.ExpendableBelow, "expendable-pods-priority-cutoff", -10, "")
+	consolidation := set.String("consolidation", "", "")
 	share := set.Float64("max-total-unready-percentage", 45, "")
 	graceful := set.Int("max-graceful-termination-sec", 600, "")
 	levels := set.String("drain-priority-config", "", "")
@@ -98,6 +107,7 @@ func ParseFlags(words []string) (Flags, error) {
 	if err := set.Parse(words); err != nil {
 		return f, fmt.Errorf("read the flags %q: %w", words, err)
 	}
+	f.Cheaper = *consolidation == "WhenCheaper"
 	f.MaxUnreadyShare, f.MaxGraceful = *share/100, time.Duration(*graceful)*time.Second
 	for _, level := range strings.Split(*levels, ",") {
 		if _, seconds, ok := strings.Cut(level, ":"); ok {
@@ -115,6 +125,9 @@ func ParseFlags(words []string) (Flags, error) {
 	f.MaxMemoryTotal, err = most("memory-total", *memory, 1<<30)
 	return f, err
 }
+
+// moves reports whether nodes may go for others, which are bought first.
+func (f *Flags) moves() bool { return f.Cheaper || f.ReplaceAfter > 0 }
 
 // most is the maximum of a limit as min:max, 0 if there is none.
 func most(name, text string, times int64) (int64, error) {

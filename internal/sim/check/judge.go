@@ -17,7 +17,7 @@ type rule struct {
 
 // rules are all of them.
 var rules = slices.Concat(endingRules, sizeRules, buyingRules, movingRules, drainingRules, processRules, timerRules,
-	lateRules, restRules)
+	moneyRules, lateRules, restRules)
 
 // Breach is a rule that was broken.
 type Breach struct {
@@ -63,7 +63,7 @@ type Judge struct {
 func New(flags Flags, saw func(Event) Seen) *Judge {
 	j := &Judge{flags: flags, saw: saw, truth: newTruth(), seen: map[string]bool{}, tested: map[string]int{},
 		asked: map[What][]*rule{}}
-	j.truth.threshold, j.truth.begun = flags.UtilizationThreshold, flags.Start
+	j.truth.threshold, j.truth.begun, j.truth.moving = flags.UtilizationThreshold, flags.Start, flags.moves()
 	for i := range rules {
 		for what := range rules[i].on {
 			j.asked[what] = append(j.asked[what], &rules[i])
@@ -80,7 +80,7 @@ func (r *rule) is(other rule) bool { return r.id == other.id }
 // Reflag has the history be that of a process with other flags from now on.
 func (j *Judge) Reflag(flags Flags) {
 	j.flags = flags
-	j.truth.threshold = flags.UtilizationThreshold
+	j.truth.threshold, j.truth.moving = flags.UtilizationThreshold, flags.moves()
 }
 
 // Observe takes in the next fact.

@@ -111,6 +111,12 @@ func parse(line string) (e Event, err error) {
 				return e, err
 			}
 			f.SetInt(n)
+		case float64:
+			x, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return e, err
+			}
+			f.SetFloat(x)
 		case []string:
 			f.Set(reflect.ValueOf(strings.Split(value, "|")))
 		case time.Time:

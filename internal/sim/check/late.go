@@ -89,6 +89,9 @@ func lateFor(of timer) func(*Judge, *Event) {
 			default:
 				lasts, which = f.StartupTime, unreadyTime
 			}
+			if n.ready && f.moves() {
+				lasts += f.MovePatience // it may be for the pods of nodes that do not go
+			}
 			due := later(later(n.empty, n.changed), later(j.undisturbed(), t.waited)).Add(lasts)
 			for _, delay := range [...]struct {
 				is   timer

@@ -44,6 +44,9 @@ func unneeded(j *Judge, e *Event) {
 		if low.IsZero() && j.since(n.used) <= j.tolerance() {
 			low = n.wasLow // it may not be known yet that it is used
 		}
+		if old := j.flags.ReplaceAfter; j.flags.Cheaper || old > 0 && j.since(n.made) >= old-rounding {
+			low = n.changed // its use does not matter
+		}
 		j.test(!low.IsZero() && j.since(later(low, n.changed)) >= j.flags.UnneededTime-rounding, e, e.Node,
 			"it is ready since %s, and little used since %s", j.stamp(n.changed), j.stamp(low))
 	}

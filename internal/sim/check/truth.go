@@ -57,6 +57,8 @@ type truth struct {
 	fleet       Fleet
 	unquiet     bool // a fault has begun, or people did something
 	unbound     int  // how many pods have no node
+	sets        sets
+	moving      bool // nodes may go for others, which are bought first
 }
 
 // place is a class of pods and a group.
@@ -74,6 +76,7 @@ type group struct {
 	wasMin, wasMax int // before people last changed them
 	changed        time.Time
 	cpu, memory    int64
+	price          float64 // of a node, by the hour; 0: unknown
 	target         int
 	varies, whole  bool
 	differed       bool // some node was another than promised, since its machines were last changed

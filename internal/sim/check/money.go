@@ -1,0 +1,81 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// moneyRules are about nodes that go for cheaper ones, where that is asked for.
+var moneyRules = []rule{
+	{"M4", "At a constant load and without faults no set of nodes comes back.",
+		map[What]func(*Judge, *Event){Sees: returns}},
+	{"M5", "Nor does what the nodes cost by the hour rise, from one set that stands for half an hour to the next.",
+		map[What]func(*Judge, *Event){Sees: dearer}},
+}
+
+// sets are the sets of nodes that have stood for a while since the load last changed, each with all pods bound.
+type sets struct {
+	known []string
+	last  string
+	since time.Time
+	price float64 // of the last that stood for long, 0: there was none
+}
+
+// Nodes that go and those that come for them are there together for a while, and many sets are there only in between.
+const (
+	standing     = 10 * time.Minute
+	standingLong = 30 * time.Minute
+)
+
+// steady takes in the set of nodes that there is now, and reports for how long it has stood, with nothing that comes
+// and nothing that goes, and what it costs by the hour, zero if that is not known.
+// Where anybody but the autoscaler changes anything, nothing that was before counts.
+func (j *Judge) steady() (set string, price float64, stood time.Duration) {
+	t := &j.truth
+	if !j.flags.Cheaper || j.flags.ReplaceAfter > 0 || !t.calm(j.now) {
+		t.sets = sets{}
+		return "", 0, 0
+	}
+	var b strings.Builder
+	have, complete, priced := t.counts(), t.unbound == 0, true
+	for _, id := range sorted(have) {
+		g := t.groups[id]
+		fmt.Fprintf(&b, " %s:%d", id, g.target)
+		complete = complete && have[id].Ready == g.target && have[id].Machines == g.target
+		priced = priced && (g.price > 0 || g.target == 0)
+		price += g.price * float64(g.target)
+	}
+	if !priced {
+		price = 0
+	}
+	if set = b.String(); set != t.sets.last || !complete {
+		t.sets.last, t.sets.since = set, j.now
+	}
+	return set, price, j.since(t.sets.since)
+}
+
+func returns(j *Judge, e *Event) {
+	set, _, stood := j.steady()
+	t := &j.truth
+	if stood < standing || len(t.sets.known) > 0 && t.sets.known[len(t.sets.known)-1] == set {
+		return
+	}
+	j.test(!slices.Contains(t.sets.known, set), e, "set"+set,
+		"it was there before, of %d sets since the load last changed", len(t.sets.known))
+	t.sets.known = append(t.sets.known, set)
+}
+
+func dearer(j *Judge, e *Event) {
+	set, price, stood := j.steady()
+	t := &j.truth
+	if stood < standingLong || price <= 0 || price == t.sets.price {
+		return
+	}
+	if t.sets.price > 0 {
+		j.test(price < t.sets.price, e, "set"+set,
+			"the nodes cost %.4g by the hour, and did %.4g before", price, t.sets.price)
+	}
+	t.sets.price = price
+}
