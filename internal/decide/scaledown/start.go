@@ -174,6 +174,13 @@ func (b *starts) leaves(n *model.Node) {
 			b.leave[owner] = n.Name
 		}
 	}
+	if d := n.Standing.Drain; d != nil {
+		for i := range d.Evictions { // those that come for them may have no node yet
+			if owner := d.Evictions[i].Owner; owner != "" {
+				b.leave[owner] = n.Name
+			}
+		}
+	}
 }
 
 // last keeps a node that has the last pods of a controller while its others leave other nodes: for a
