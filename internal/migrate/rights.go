@@ -37,7 +37,10 @@ var clusterNeeds = []need{
 
 // namespaceNeeds are the rights in --namespace.
 func namespaceNeeds(c config.Config) []need {
-	out := []need{{"", "configmaps", "cluster-autoscaler-priority-expander", "list watch"}}
+	out := []need{
+		{"", "configmaps", "cluster-autoscaler-priority-expander", "list watch"},
+		{"", "configmaps", "plimsoll-pauses", "list watch"},
+	}
 	if c.Report.WriteStatus {
 		status := need{"", "configmaps", c.Report.StatusConfigMap, "get update"}
 		out = append(out, need{"", "configmaps", "", "create"}, status)
