@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -143,10 +144,16 @@ func pausing(
 		if !all {
 			group = args[0]
 		}
+		var done bytes.Buffer // it is told once it has been written
 		does := func(pauses []policy.GroupPause) ([]policy.GroupPause, error) {
-			return change(pauses, group, cmd.OutOrStdout())
+			done.Reset()
+			return change(pauses, group, &done)
 		}
-		return changePauses(cmd.Context(), client, c.Cluster.Namespace, does)
+		if err := changePauses(cmd.Context(), client, c.Cluster.Namespace, does); err != nil {
+			return err
+		}
+		_, err = done.WriteTo(cmd.OutOrStdout())
+		return err
 	}
 }
 
@@ -156,7 +163,8 @@ func changePauses(
 	change func([]policy.GroupPause) ([]policy.GroupPause, error),
 ) error {
 	maps := client.CoreV1().ConfigMaps(namespace)
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err := retry.OnError(retry.DefaultRetry, again, func() error {
 		m, err := maps.Get(ctx, observe.PauseConfigMap, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if missing {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -108,10 +110,17 @@ func podOf(data []byte) (*corev1.Pod, error) {
 func (c *Cluster) addPods(count int, like *corev1.Pod) {
 	owner := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: like.Name,
 		UID: types.UID("added/" + like.Namespace + "/" + like.Name), Controller: new(true)}}
+	before := 0 // pods of the same name that were added already
+	prefix := like.Name + "-added-"
+	for _, o := range c.Objects {
+		if p, ok := o.(*corev1.Pod); ok && p.Namespace == like.Namespace && strings.HasPrefix(p.Name, prefix) {
+			before++
+		}
+	}
 	for i := range count {
 		pod := like.DeepCopy()
 		pod.ObjectMeta = metav1.ObjectMeta{
-			Namespace: like.Namespace, Name: fmt.Sprintf("%s-added-%d", like.Name, i+1), Labels: like.Labels,
+			Namespace: like.Namespace, Name: prefix + strconv.Itoa(before+i+1), Labels: like.Labels,
 			Annotations: like.Annotations, OwnerReferences: owner,
 		}
 		pod.UID = types.UID("added/" + pod.Namespace + "/" + pod.Name)

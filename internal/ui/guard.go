@@ -34,6 +34,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			http.Error(w, "only GET and HEAD are answered: nothing can be changed here", http.StatusMethodNotAllowed)
 			return
 		}
+		if from := r.Header.Get("Sec-Fetch-Site"); from == "cross-site" || from == "same-site" {
+			http.Error(w, "another site asks for this", http.StatusForbidden)
+			return
+		}
 		if s.settings.Allow == nil {
 			if !loopback(r.Host) {
 				http.Error(w, "the Host header must name the loopback (localhost, 127.0.0.1 or [::1])", http.StatusForbidden)

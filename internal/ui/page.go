@@ -89,15 +89,7 @@ func (s *Server) pages(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			c := s.scene()
 			if path == "/{$}" && c.leads && c.moment != nil {
-				// Many look at the first view: it is made once for all of them.
-				c.moment.first.Lock()
-				defer c.moment.first.Unlock()
-				if seen := (glance{c.looked, c.leader}); c.moment.text == nil || c.moment.glance != seen {
-					p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
-					fill(p, r)
-					c.moment.glance, c.moment.text = seen, s.render(p)
-				}
-				write(w, http.StatusOK, c.moment.text)
+				write(w, http.StatusOK, s.first(c, fill, r))
 				return
 			}
 			p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
@@ -115,6 +107,18 @@ func (s *Server) pages(mux *http.ServeMux) {
 	}
 }
 
+// first is the first view. Many look at it: it is made once for all of them.
+func (s *Server) first(c scene, fill func(*Page, *http.Request), r *http.Request) []byte {
+	c.moment.first.Lock()
+	defer c.moment.first.Unlock()
+	if seen := (glance{c.looked, c.leader}); c.moment.text == nil || c.moment.glance != seen {
+		p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
+		fill(p, r)
+		c.moment.glance, c.moment.text = seen, s.render(p)
+	}
+	return c.moment.text
+}
+
 // render makes a page; it is nil where that fails, which is a fault of the program.
 func (s *Server) render(p *Page) []byte {
 	var b bytes.Buffer
@@ -125,12 +129,17 @@ func (s *Server) render(p *Page) []byte {
 	return b.Bytes()
 }
 
+// patience is how long a page may take to be read.
+const patience = time.Minute
+
 func write(w http.ResponseWriter, status int, text []byte) {
 	if text == nil {
 		http.Error(w, "the page could not be made; the log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	// A reader that does not read must not keep the connection for ever. Not all writers have deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	w.WriteHeader(status)
 	// The reader has gone if this fails.
 	_, _ = w.Write(text)

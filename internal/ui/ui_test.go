@@ -257,6 +257,12 @@ func TestGuard(t *testing.T) {
 			}
 		}
 	}
+	for from, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "same-site": 403, "cross-site": 403} {
+		res, _ := get(t, s, "/class/none", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", from) })
+		if refused := res.StatusCode == http.StatusForbidden; refused != (want == 403) {
+			t.Errorf("asked for by %q: %s", from, res.Status)
+		}
+	}
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
 		for _, path := range []string{"/", "/api/v1/state", "/api/v1/explain/pod/a/b"} {
 			res, _ := get(t, s, path, func(r *http.Request) { r.Method = method })
