@@ -213,12 +213,6 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 	if d.once(4) {
 		flags += fmt.Sprintf(" --cores-total=0:%d", d.in(30, 120))
 	}
-	money := drawn{rand.New(rand.NewPCG(seed, 1006))}
-	cheaper := money.once(4)
-	if cheaper {
-		flags += " --consolidation=WhenCheaper --move-stay=" + money.minutes(5, 30) +
-			" --min-savings-share=" + money.of("0", "0.1", "0.3")
-	}
 	line("%s%s", flags, drawDrainFlags(d))
 	line("lags watch=10ms..%dms read=100ms..%dms", d.in(20, 1500), d.in(200, 8000))
 	// What came later is drawn from a stream of its own, so that worlds stay what they were.
@@ -230,9 +224,6 @@ func drawScript(seed uint64) (text string, lasts time.Duration) {
 		}
 		if strings.HasPrefix(text, "group ") {
 			text += drawClouds(rare, text)
-			if cheaper && !money.once(6) {
-				text += fmt.Sprintf(" price=0.%d", money.in(1, 9))
-			}
 		}
 		line("%s", text)
 	})

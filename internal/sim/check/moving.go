@@ -115,7 +115,8 @@ func seldom(j *Judge, e *Event) {
 	}
 	before := 0
 	for _, at := range p.evictions {
-		if j.since(at) < time.Hour {
+		// What another process did that ended before it had written that down is not known for as long.
+		if since := j.since(at); since < time.Hour && !at.Before(j.truth.led) || since < 2*j.flags.UnneededTime {
 			before++
 		}
 	}
