@@ -59,7 +59,7 @@ RACED := ./cmd/... ./controllers/... ./providers/... $(addprefix ./internal/,act
 .PHONY: test-product
 test-product: race-detector ## the product's own packages; what is concurrent, under the race detector
 	$(GOTEST) -race $(RACED)
-	$(GOTEST) $$(go list ./... | grep -vxF "$$(go list $(RACED))")
+	$(GOTEST) -timeout 20m $$(go list ./... | grep -vxF "$$(go list $(RACED))")
 
 .PHONY: race-detector
 race-detector:

@@ -111,7 +111,11 @@ func readFile(name string, stdin io.Reader, emit func(piece) error) error {
 		if err != nil {
 			return fmt.Errorf("unpack %s: %w", name, err)
 		}
-		return split(name, plain, emit)
+		buffered = bufio.NewReader(plain)
+	}
+	// Read as what it is not, it would be an empty cluster.
+	if mark, _ := buffered.Peek(2); bytes.Equal(mark, []byte{0xff, 0xfe}) || bytes.Equal(mark, []byte{0xfe, 0xff}) {
+		return fmt.Errorf("read %s: it is UTF-16, as some shells write files; write it as UTF-8", name)
 	}
 	return split(name, buffered, emit)
 }

@@ -3,6 +3,7 @@ package clusterfile_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,5 +30,19 @@ func TestAddedPodsAddUp(t *testing.T) {
 	}
 	if len(names) != 5 {
 		t.Errorf("%d pods, want 5: %v", len(names), names)
+	}
+}
+
+// TestUTF16IsRefused: it would be read as a cluster without anything.
+func TestUTF16IsRefused(t *testing.T) {
+	for name, mark := range map[string]string{"little": "\xff\xfe", "big": "\xfe\xff"} {
+		file := filepath.Join(t.TempDir(), name+".yaml")
+		if err := os.WriteFile(file, []byte(mark+"k\x00:\x00"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := clusterfile.Read(t.Context(), []string{file}, nil)
+		if err == nil || !strings.Contains(err.Error(), "UTF-16") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
