@@ -27,7 +27,7 @@ const (
 	idleShare = 10
 )
 
-// idleEffort is the effort for the pods of one class that nobody has asked about.
+// idleEffort bounds the search for a fix of one class in idle time.
 var idleEffort = explain.Effort{Plans: 30, Steps: 2_000_000}
 
 // fixes tries in idle time what would give pods room, and hands on cycles that say what was found. Reports,

@@ -155,7 +155,8 @@ func askLeader(ctx context.Context, base, path string) (ui.Envelope, error) {
 		return ui.Envelope{}, err
 	}
 	if !answer.Leads {
-		return ui.Envelope{}, fmt.Errorf("this process does not lead; %s does", cmp.Or(answer.Leader, "nobody"))
+		return ui.Envelope{}, fmt.Errorf("the process at %s does not lead; the leader is %s", base,
+			cmp.Or(answer.Leader, "not known"))
 	}
 	return answer, nil
 }

@@ -129,16 +129,9 @@ func pausing(
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := config.CheckNames(c); err != nil {
-			return misuse{err}
-		}
-		rc, err := restConfig(c.Cluster)
+		client, err := clientFor(c)
 		if err != nil {
 			return err
-		}
-		client, err := kubernetes.NewForConfig(rc)
-		if err != nil {
-			return fmt.Errorf("make a client: %w", err)
 		}
 		group := policy.All
 		if !all {
@@ -157,7 +150,8 @@ func pausing(
 	}
 }
 
-// changePauses changes what stands in the ConfigMap, and drops what is over. Somebody else's change is not lost.
+// changePauses changes the pauses in the ConfigMap, and drops those that have ended. A concurrent change by another
+// writer is kept: the change is made again on top of it.
 func changePauses(
 	ctx context.Context, client kubernetes.Interface, namespace string,
 	change func([]policy.GroupPause) ([]policy.GroupPause, error),

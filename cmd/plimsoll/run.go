@@ -228,7 +228,7 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 	}
 	actor := newHand(p.cloud, p.client, may, p.observer.Refresh, p.log)
 	tried := newFixes(before, append(reporters{p.reporter}, p.shown...), p.log)
-	go tried.Run(ctx) // its end is waited for by nobody
+	go tried.Run(ctx) // it writes nothing, so the process may end before it
 	l := loop.New(p.observer, actor, tried, policy, time.Now, book)
 	p.reporter.Health().Watch(l.Steps)
 	p.settings.hand(l.Adopt)

@@ -34,16 +34,9 @@ func statusCommand() *cobra.Command {
 	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
 		"the ConfigMap with the status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := config.CheckNames(c); err != nil {
-			return misuse{err}
-		}
-		rc, err := restConfig(c.Cluster)
+		client, err := clientFor(c)
 		if err != nil {
 			return err
-		}
-		client, err := kubernetes.NewForConfig(rc)
-		if err != nil {
-			return fmt.Errorf("make a client: %w", err)
 		}
 		m, err := report.StatusMap(cmd.Context(), client, c.Cluster.Namespace, c.Report.StatusConfigMap)
 		if err != nil {
@@ -52,4 +45,20 @@ func statusCommand() *cobra.Command {
 		return cli.Status(cmd.OutOrStdout(), m, time.Now(), format)
 	}
 	return cmd
+}
+
+// clientFor is a client of the cluster that the flags name. Wrong names are a misuse, and nothing is asked then.
+func clientFor(c config.Config) (kubernetes.Interface, error) {
+	if err := config.CheckNames(c); err != nil {
+		return nil, misuse{err}
+	}
+	rc, err := restConfig(c.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return client, nil
 }

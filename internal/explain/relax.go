@@ -65,7 +65,7 @@ type Effort struct {
 	Steps int64
 }
 
-// asking is the effort for somebody who asks.
+// asking bounds the search for a fix when a person asks for one.
 var asking = Effort{80, 60_000_000}
 
 // mostSearched is how many plans are made to find the least value of one limit.

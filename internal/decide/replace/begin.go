@@ -12,12 +12,13 @@ import (
 
 // begin lets the best moves begin, as far as the limits allow, and says of the nodes of others what they wait for.
 func (f *finder) begin() {
-	slices.SortStableFunc(f.found, func(a, b found) int {
-		if a.due != nil || b.due != nil {
-			return compareBool(b.due != nil, a.due != nil) // in the order in which they were found
-		}
-		return cmp.Compare(b.Savings()/b.pain, a.Savings()/a.pain)
-	})
+	// Moves of nodes that are due were found first, and stay in that order.
+	cheaper := slices.IndexFunc(f.found, func(m found) bool { return m.due == nil })
+	if cheaper >= 0 {
+		slices.SortStableFunc(f.found[cheaper:], func(a, b found) int {
+			return cmp.Compare(b.Savings()/b.pain, a.Savings()/a.pain)
+		})
+	}
 	going := 0
 	for i := range f.s.Moves {
 		if m := &f.s.Moves[i]; m.Open() {
@@ -135,14 +136,4 @@ func (m *found) would() string {
 		return m.due.Detail + "; " + m.Text()
 	}
 	return fmt.Sprintf("%s would save %.4g an hour", m.Text(), m.Savings())
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }

@@ -92,32 +92,29 @@ func (b *Buyer) planner(steps int) *planner {
 // BuyCheap finds room for pods on nodes that are ready, and buys what costs least for the others, with so many steps,
 // but no nodes of the groups in without. Nodes are those bought, by group; left are pods without a place.
 func (b *Buyer) BuyCheap(pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
+	return b.buy(pods, without, steps, b.cheapest)
+}
+
+// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them.
+func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int) {
+	return b.buy(pods, nil, steps, b.planner)
+}
+
+// Room is how many more nodes a group may have.
+func (b *Buyer) Room(group int) int { return b.limits.most(group) }
+
+func (b *Buyer) buy(
+	pods []model.Batch, without []int, steps int, begin func(steps int) *planner,
+) (nodes map[int]int, left int) {
 	kept := b.limits
 	b.limits = kept.clone()
 	defer func() { b.limits = kept }()
 	for _, group := range without {
 		b.limits.room[group] = 0
 	}
-	pl := b.cheapest(steps)
-	pl.opening = kept
-	return b.buy(pl, pods, steps)
-}
-
-// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them.
-func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int) {
-	kept := b.limits
-	b.limits = kept.clone()
-	defer func() { b.limits = kept }()
-	pl := b.planner(steps)
-	pl.opening = kept
-	return b.buy(pl, pods, steps)
-}
-
-// Room is how many more nodes a group may have.
-func (b *Buyer) Room(group int) int { return b.limits.most(group) }
-
-func (b *Buyer) buy(pl *planner, pods []model.Batch, steps int) (nodes map[int]int, left int) {
 	defer b.w.AllowAll()
+	pl := begin(steps)
+	pl.opening = kept
 	list := pl.asWaiting(pods)
 	b.w.Allow(steps)
 	for _, q := range list {
