@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
@@ -87,6 +88,7 @@ func run(ctx context.Context, s *start, mode config.Mode) error {
 		c.Policy.Share(c.Loop.Steps(calibrate.StepsPerSecond(time.Now)))
 	}
 	log.Info("starting", "version", b.Version, "tested_with_kubernetes", b.tested(), "decide_steps", c.Policy.Steps)
+	heedMemoryLimit(ctx, memlimit.FromCgroup, log)
 	// 1. Clients. The lease has one of its own, so that no burst of other
 	// requests can make it late.
 	rc, err := restConfig(c.Cluster)

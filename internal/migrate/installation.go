@@ -26,8 +26,8 @@ type installation struct {
 	namespace string
 	replicas  *int32
 	limits    corev1.ResourceList
-	// Where these two are written, and what to do besides when memory is raised.
-	replicasField, limitsField, besides string
+	// Where these two are written.
+	replicasField, limitsField string
 
 	// line is what translate makes of args.
 	line commandLine
@@ -117,8 +117,8 @@ func (in *installation) tellLimits() {
 			in.limitsField, cpu.String())
 	}
 	if memory, ok := in.limits[corev1.ResourceMemory]; ok && memory.Cmp(roomy) < 0 {
-		in.note("%s.memory is %s and stays: Plimsoll's chart has %s; for a large cluster raise it%s", in.limitsField,
-			memory.String(), roomy.String(), in.besides)
+		in.note("%s.memory is %s and stays: Plimsoll's chart has %s; for a large cluster raise it", in.limitsField,
+			memory.String(), roomy.String())
 	}
 }
 

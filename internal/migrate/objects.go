@@ -78,7 +78,6 @@ func (o *objects) read() (err error) {
 	o.namespace, o.secret = d.Namespace, d.Name+"-env"
 	o.replicas, o.replicasField = d.Spec.Replicas, "spec.replicas"
 	o.limits, o.limitsField = c.Resources.Limits, o.field+".resources.limits"
-	o.besides = ", and set GOMEMLIMIT to seven eighths of it"
 	o.readEnv("initContainers", d.Spec.Template.Spec.InitContainers, -1)
 	o.readEnv("containers", d.Spec.Template.Spec.Containers, at)
 	o.args, err = command(c, o.field)

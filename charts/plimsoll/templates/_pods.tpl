@@ -13,16 +13,6 @@ capabilities: {drop: [ALL]}
 
 {{/* Two replicas on one node are lost together: unless something is said, they are kept
 apart where that is possible. */}}
-{{/* Where Go begins to collect garbage harder: seven eighths of the memory limit, in MiB; empty where there is no limit in Mi or Gi. */}}
-{{- define "plimsoll.goMemoryLimit" -}}
-{{- $memory := toString (dig "limits" "memory" "" (.Values.resources | default dict)) -}}
-{{- if regexMatch "^[1-9][0-9]*Gi$" $memory -}}
-{{ div (mul (atoi (trimSuffix "Gi" $memory)) 1024 7) 8 }}MiB
-{{- else if regexMatch "^[1-9][0-9]*Mi$" $memory -}}
-{{ div (mul (atoi (trimSuffix "Mi" $memory)) 7) 8 }}MiB
-{{- end -}}
-{{- end -}}
-
 {{- define "plimsoll.placement" -}}
 {{- with .Values.nodeSelector }}
 nodeSelector:
