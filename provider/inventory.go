@@ -11,8 +11,8 @@ import (
 // GroupID names a node group. It is stable over restarts.
 type GroupID string
 
-// PoolID names a set of groups that share limits. The empty PoolID means that
-// the group shares with nobody.
+// PoolID names a set of groups that share limits. The empty PoolID means that the group shares its
+// limits with no other group.
 type PoolID string
 
 // InstanceID names an instance for its whole life: never a placeholder first

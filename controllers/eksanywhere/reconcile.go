@@ -215,7 +215,7 @@ func with(mds []workers.MachineDeployment, one workers.MachineDeployment) []work
 // of this Cluster's tells when that has happened.
 func (r *reconciler) result(ctx context.Context, notes []workers.Note, problem error) (reconcile.Result, error) {
 	if apierrors.IsConflict(problem) {
-		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
+		log.FromContext(ctx).V(1).Info("Another client wrote first; reading the objects again", "problem", problem.Error())
 		return reconcile.Result{RequeueAfter: host.AfterConflict}, nil
 	}
 	if problem == nil && slices.ContainsFunc(notes, func(n workers.Note) bool {

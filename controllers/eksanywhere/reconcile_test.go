@@ -283,8 +283,8 @@ func TestReconcileTellsOfACountThatChanges(t *testing.T) {
 	}
 }
 
-// TestReconcileErrors: a lost race is looked at again and is nobody's error; a
-// refused write is an error and an event.
+// TestReconcileErrors: after a lost race the objects are read again, and it is no error. A refused
+// write is an error and an event.
 func TestReconcileErrors(t *testing.T) {
 	resource := schema.GroupResource{Group: mdKind.Group, Resource: "machinedeployments"}
 	tests := []struct {
@@ -395,8 +395,8 @@ func TestReconcileWaitsForNames(t *testing.T) {
 	}
 }
 
-// TestWritesExpectWhatWasLookedAt: nothing is written to a machine deployment, whatever
-// the verb, on what it was before somebody else changed it.
+// TestWritesExpectWhatWasLookedAt: once another client has changed a machine deployment, no write
+// of any verb that was decided on its earlier state succeeds.
 func TestWritesExpectWhatWasLookedAt(t *testing.T) {
 	for verb, body := range map[workers.Verb]map[string]any{
 		workers.Apply:      {"metadata": map[string]any{"annotations": map[string]any{"ours": "1"}}},

@@ -120,11 +120,11 @@ func (b *bench) deployments() map[string]int64 {
 	return all
 }
 
-// merge patches an object as somebody else.
+// merge patches an object as another client.
 func (b *bench) merge(u *unstructured.Unstructured, patch string) {
 	b.t.Helper()
 	if err := b.writer.Patch(
-		b.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody"),
+		b.t.Context(), u, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("another-client"),
 	); err != nil {
 		b.t.Fatal(err)
 	}

@@ -17,12 +17,12 @@ import (
 )
 
 // A Worker has this controller's finalizer while its machine deployments are this controller's to
-// delete: with Everything, and with nothing less. To change to LimitsOnly takes it away, once
-// somebody else holds the Worker. StatusOnly writes no finalizer at all, since it may lack the
-// permission, and leaves an existing one to the operator.
+// delete: with Everything, and with nothing less. A change to LimitsOnly removes it, once another
+// controller's finalizer is on the Worker. StatusOnly writes no finalizer at all, since it may
+// lack the permission, and leaves an existing one to the operator.
 
 // heldAlone says why LimitsOnly keeps the finalizer of a Worker, and what would change it.
-const heldAlone = "the Worker keeps its finalizer " + finalizer + ", since nobody else holds it: if it were deleted, " +
+const heldAlone = "the Worker keeps its finalizer " + finalizer + ", the only one: if the Worker were deleted, " +
 	"its machines would run on. It is taken away once Gardener's own worker controller has added its finalizer"
 
 // heldHereAlone reports whether this controller's finalizer is the only one.
@@ -91,7 +91,7 @@ func (r *reconciler) tellLeftBehind(ctx context.Context, l *look) {
 	}
 	if len(names) > 0 {
 		l.unapplied(workerNotHeld, "the Worker is deleted without the finalizer %s, so that %s stay behind: delete these "+
-			"machine deployments, unless somebody else does or their machines are to live on",
+			"machine deployments, unless another controller deletes them or their machines are to stay",
 			finalizer, strings.Join(names, ", "))
 	}
 }

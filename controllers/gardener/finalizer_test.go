@@ -69,7 +69,7 @@ func TestADeletedWorker(t *testing.T) {
 		left    map[string]int64
 		gone    bool
 		event   string
-		after   bool // it is gone after somebody else has deleted the machine deployments
+		after   bool // it is gone after another client has deleted the machine deployments
 	}{
 		{"everything", Everything, "", "", none, true, "", true},
 		{"everything, and the Cluster is gone before", Everything, "", "delete", none, true, "", true},
@@ -132,7 +132,7 @@ func TestADeletedWorker(t *testing.T) {
 					t.Errorf("writes: %s", diff)
 				}
 			}
-			// Somebody else deletes the machine deployments, as whoever is at work then must.
+			// Another client deletes the machine deployments, as the controller in charge of them must.
 			for name := range tt.left {
 				if err := b.writer.Delete(t.Context(), b.deployment(name)); err != nil {
 					t.Fatal(err)
@@ -260,10 +260,10 @@ func (b *bench) refuse(answer error) {
 	})
 }
 
-// TestSwitchingToLimitsOnly hands the machine deployments over: this controller no
-// longer holds the Worker as soon as somebody else does, for its deletion is to wait
-// for whoever deletes them; they keep all that they have, but for what only this
-// controller would take away again.
+// TestSwitchingToLimitsOnly hands the machine deployments over: this controller removes its
+// finalizer from the Worker as soon as another controller has added one, since the Worker's
+// deletion must wait for the controller that deletes them. They keep all that they have, except
+// what only this controller would remove later.
 func TestSwitchingToLimitsOnly(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	cluster := parse(t, fmt.Sprintf(oneCluster, "", true))
@@ -284,7 +284,7 @@ func TestSwitchingToLimitsOnly(t *testing.T) {
 		t.Errorf("deleted now, the Worker would vanish and its machines run on: %s", diff)
 	}
 	if told := strings.Join(b.events(), "\n"); strings.Count(
-		told, "Warning WorkerHeld the Worker keeps its finalizer "+finalizer+", since nobody else holds it",
+		told, "Warning WorkerHeld the Worker keeps its finalizer "+finalizer+", the only one: if the Worker were deleted",
 	) != 1 {
 		t.Errorf("told %q", told)
 	}

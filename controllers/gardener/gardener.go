@@ -40,8 +40,7 @@ var (
 type Extent string
 
 const (
-	// Everything: machine deployments are made, patched and deleted. Nobody else may
-	// do that for the same Workers.
+	// Everything: machine deployments are made, patched and deleted. No other controller may do that for the same Workers.
 	Everything Extent = "everything"
 	// LimitsOnly is for a seed where Gardener's own worker controller makes the machine
 	// deployments: it writes the limits of their pool and the sizing on them.

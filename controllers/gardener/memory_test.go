@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 )
 
-// Somebody undoes now this and now that, so that no two patches in a row are alike:
-// each is made a few times all the same, and then waits for its own time.
+// Another client undoes two changes by turns, so that no two patches in a row are equal. Each patch
+// is still made only a few times, and then waits for its own time.
 func TestUndoneInTurns(t *testing.T) {
 	patch := func(uid, field string) pools.Step {
 		return pools.Step{Verb: pools.Patch, UID: "uid-" + uid, Body: map[string]any{"spec": map[string]any{field: 1}}}

@@ -261,7 +261,7 @@ func (r *reconciler) shootOf(
 	raw := object(clusterKind)
 	err = r.reader.Get(ctx, client.ObjectKey{Name: worker.Namespace}, raw)
 	if apierrors.IsNotFound(err) {
-		return shoot, clusterMissing, fmt.Sprintf("there is no Cluster %s, so that nobody knows whether the shoot is "+
+		return shoot, clusterMissing, fmt.Sprintf("there is no Cluster %s, so it is unknown whether the shoot is "+
 			"hibernated: Gardener must make it", worker.Namespace), nil
 	}
 	if err != nil {
@@ -313,7 +313,7 @@ func movingAway(worker v1alpha1.Worker) bool {
 // next look decides on that.
 func (r *reconciler) result(ctx context.Context, problem error, again time.Duration) (reconcile.Result, error) {
 	if apierrors.IsConflict(problem) {
-		log.FromContext(ctx).V(1).Info("Somebody else wrote first; looking again", "problem", problem.Error())
+		log.FromContext(ctx).V(1).Info("Another client wrote first; reading the objects again", "problem", problem.Error())
 		return reconcile.Result{RequeueAfter: host.AfterConflict}, nil
 	}
 	if problem != nil {

@@ -422,9 +422,9 @@ func TestTwoWritersComeToAnEnd(t *testing.T) {
 	}
 }
 
-// TestReconcileErrors: a lost race is looked at again, before any more replicas are
-// written, since the pool has been counted wrongly; it is nobody's error. A refused
-// write is an error and an event, and stops no other machine deployment.
+// TestReconcileErrors: after a lost race the objects are read again before any more replicas are
+// written, since the pool has been counted wrongly; it is no error. A refused write is an error and
+// an event, and stops no other machine deployment.
 func TestReconcileErrors(t *testing.T) {
 	resource := schema.GroupResource{Group: mcm.GroupName, Resource: mcm.ResourceMachineDeployments}
 	tests := []struct {

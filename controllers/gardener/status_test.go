@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestALostRaceHidesNothing: a status that somebody else wrote first is looked at again
-// in silence, but not a machine deployment that could not be written before.
+// TestALostRaceHidesNothing: if another client wrote the status first, the objects are read again
+// without an error. A machine deployment that could not be written before is still reported.
 func TestALostRaceHidesNothing(t *testing.T) {
 	b := newBench(t, Settings{Extent: Everything}, awake()...)
 	refused := fmt.Errorf("dial tcp: %w", syscall.ECONNREFUSED)

@@ -306,8 +306,7 @@ func TestHangingInVirtualAndRealTime(t *testing.T) {
 	})
 }
 
-// It does not matter how often somebody looks: the same calls at the same times
-// give the same cloud.
+// It does not matter how often the cloud is read: the same calls at the same times give the same cloud.
 func TestLookingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clocks := []*clock{newClock(), newClock()}
@@ -443,7 +442,7 @@ func TestSoldOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if holds := c.Truth().Groups[0].Holds; len(holds) != 0 {
-		t.Errorf("nobody asked, and there are holds: %v", holds)
+		t.Errorf("no hold was set, and there are holds: %v", holds)
 	}
 	if _, err := c.Grow(t.Context(), provider.GrowRequest{Group: "g", To: 2}); err != nil {
 		t.Fatal(err)

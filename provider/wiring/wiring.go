@@ -46,7 +46,7 @@ type Entry struct {
 // Maker makes the provider by its flags, when they are parsed.
 type Maker interface {
 	// Check says all that is wrong with the flags and the environment, each by its
-	// name. It asks nobody, and uses Nodes, Discovery and Getenv only.
+	// name. It makes no request, and uses Nodes, Discovery and Getenv only.
 	Check(Host) error
 	// Make makes the provider. It is called after Check.
 	Make(context.Context, Host) (provider.Provider, error)

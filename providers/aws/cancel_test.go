@@ -77,7 +77,7 @@ func cancelAmidLaunches(t *testing.T, c amid) int {
 		w.Play("g", awstest.Boot, c.booted)
 		w.Play("g", awstest.Decide, 5)
 	}
-	if c.decided > 0 { // launches that nobody can see are under way already
+	if c.decided > 0 { // launches that no read shows are already under way
 		w.Play("g", awstest.Decide, 1)
 	}
 	if c.call == 0 {

@@ -11,8 +11,8 @@ import (
 )
 
 // conforming is an account for the conformance suite. The minimum of its groups
-// is that of --nodes: AWS lets nobody pass that of the Auto Scaling group. All
-// instances are protected from scale-in, as Cancel wants them.
+// is that of --nodes: AWS enforces the minimum of the Auto Scaling group
+// itself. All instances are protected from scale-in, as Cancel wants them.
 func conforming() awstest.Spec {
 	group := func(name string) awstest.Group {
 		return awstest.Group{

@@ -117,7 +117,7 @@ func TestAmountsInConflictsAreToldAsWritten(t *testing.T) {
 }
 
 // TestATaintOfUnknownEffectHoldsTheGroup: without the taint, pods would be sent
-// to nodes that refuse them. Whoever knows the effect can say it in a tag.
+// to nodes that refuse them. A user who knows the effect can set it in a tag.
 func TestATaintOfUnknownEffectHoldsTheGroup(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -195,8 +195,8 @@ func TestOneOfTheTwoTagsIsNoNodegroup(t *testing.T) {
 	}
 }
 
-// TestTheUsersLabelsBeatDerivedOnes: a label that somebody gives the node group
-// is on the real nodes, whatever follows from what the group is.
+// TestTheUsersLabelsBeatDerivedOnes: a label that a user sets on the node group is on the real
+// nodes, and wins over one that is derived from the group.
 func TestTheUsersLabelsBeatDerivedOnes(t *testing.T) {
 	own := map[string]string{labelNodegroup: "mine", labelCapacityType: "mine", labelAMIType: "mine",
 		labelDiskSize: "mine", labelK8sVersion: "mine"}
@@ -332,9 +332,9 @@ func TestOnlyGroupsWithoutNodesAreAsked(t *testing.T) {
 	}
 }
 
-// TestANodegroupUpdateIsLeftToEKS: it raises the desired capacity, and drains and
-// ends instances of its own choice; whoever removes nodes beside it, or lowers the
-// number, ends those that it has just launched. (aws/containers-roadmap 2609)
+// TestANodegroupUpdateIsLeftToEKS: EKS raises the desired capacity, and drains and ends instances
+// that it chooses. A client that removes nodes meanwhile, or lowers the desired capacity, ends
+// those that EKS has just launched. (aws/containers-roadmap 2609)
 func TestANodegroupUpdateIsLeftToEKS(t *testing.T) {
 	for status, want := range map[string][]provider.Op{
 		"ACTIVE": nil, "CREATING": nil, "DEGRADED": nil, "": nil,

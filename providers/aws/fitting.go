@@ -13,8 +13,8 @@ import (
 
 const imagesPerCall = 100
 
-// learnImages asks what the machine images are for. One that cannot be described
-// (a parameter of Systems Manager, somebody else's) leaves both open.
+// learnImages asks what the machine images are for. One that cannot be described (a parameter of
+// Systems Manager, an image of another account) leaves both open.
 func (s *sources) learnImages(ctx context.Context, ids []string) {
 	ids = slices.DeleteFunc(ids, func(id string) bool {
 		if strings.HasPrefix(id, "ami-") {

@@ -80,7 +80,7 @@ func TestTheArchitectureIsTheImages(t *testing.T) {
 		})), []string{"DescribeInstanceTypes"},
 			"arm64", "the least of 2 instance types", nil, []string{"m6g.large", "x99g.huge"}, "4", "8Gi",
 			[]string{noticeNoTypes, noticeUnknownType}},
-		// Nobody knows whose image that one is.
+		// What that image is for is unknown.
 		{"overrides with templates of their own", strange(policy(awstest.Override{InstanceType: "m6g.large"},
 			awstest.Override{InstanceType: "x99g.huge", Template: &awstest.TemplateRef{ID: "lt-1"}})),
 			[]string{"DescribeInstanceTypes"}, "", "", both, []string{"m6g.large", "x99g.huge"}, "4", "8Gi",
@@ -186,8 +186,7 @@ func TestAnUnknownTypeIsToldAndNotGuessed(t *testing.T) {
 		t.Errorf("told: %v", inv.Notices)
 	}
 
-	// The amounts by tag, as the notice says; GPUs that only one of them may have
-	// are nobody's.
+	// The amounts by tag, as the notice says. GPUs that only one of the types has are not counted.
 	err := w.Change(func(s *awstest.Spec) {
 		s.Groups[0].Tags[tagResource+"cpu"], s.Groups[0].Tags[tagResource+"memory"] = "2", "7Gi"
 	})

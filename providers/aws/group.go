@@ -129,7 +129,7 @@ func instanceOf(g asgtypes.AutoScalingGroup, i asgtypes.Instance) (provider.Inst
 		out.State = provider.Deleting
 		return out, id != ""
 	case apart:
-		out.Hold = fmt.Sprintf("it is in the lifecycle state %s: somebody took it out of service", i.LifecycleState)
+		out.Hold = fmt.Sprintf("it is in the lifecycle state %s: it was taken out of service", i.LifecycleState)
 	case running:
 		if i.LifecycleState != asgtypes.LifecycleStateInService {
 			out.Hold = fmt.Sprintf("it is in the lifecycle state %s", i.LifecycleState)
@@ -138,7 +138,7 @@ func instanceOf(g asgtypes.AutoScalingGroup, i asgtypes.Instance) (provider.Inst
 	// A group that protects all of its instances keeps AWS from choosing among
 	// them, which is no wish to keep any one of them.
 	if deref(i.ProtectedFromScaleIn) && !deref(g.NewInstancesProtectedFromScaleIn) {
-		out.Hold = "somebody protected it from scale-in"
+		out.Hold = "it is protected from scale-in, unlike new instances of its group"
 	}
 	return out, id != ""
 }

@@ -25,7 +25,7 @@ type answer[V any] struct {
 	known bool
 	err   error
 	until time.Time
-	asked time.Time // when somebody last wanted it
+	asked time.Time // when it was last wanted
 }
 
 // memoKept is how long an answer is kept that is not asked for.

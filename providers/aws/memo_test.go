@@ -25,9 +25,8 @@ func TestWhatIsNotFoundIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyAsksForIsForgotten, and nothing else is: an outage in which
-// nobody can ask is no reason.
-func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
+// TestWhatIsNotAskedForIsForgotten, and nothing else is: an outage, in which no request can be made, is no reason.
+func TestWhatIsNotAskedForIsForgotten(t *testing.T) {
 	clock := newClock()
 	m := newMemo[string, int](clock.now, always[string](time.Hour))
 	m.due([]string{"a", "b"})
@@ -41,7 +40,7 @@ func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
 		t.Errorf("what is asked for after an outage is %d", v)
 	}
 	if _, ok := m.kept["b"]; ok {
-		t.Error("what nobody has asked for is still kept")
+		t.Error("what has not been asked for is still kept")
 	}
 	m.fail("a", errServer)
 	for range 3 {

@@ -39,7 +39,7 @@ func TestThePolicyIsWhatIsCalled(t *testing.T) {
 	w.grow(t, "g", 4)
 	w.clock.pass(time.Second)
 	if growHold(w.group(t, "g")) == nil {
-		t.Error("nothing is sold out, so that nobody asks why")
+		t.Error("nothing is sold out, so that the reason is not asked for")
 	}
 	if r, err := w.Cancel(t.Context(), provider.CancelRequest{Group: "g", From: 4, To: 2}); err != nil ||
 		r.Cancelled != 2 {

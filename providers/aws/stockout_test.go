@@ -61,9 +61,8 @@ func TestAStockOutHoldsTheGroupAtOnce(t *testing.T) {
 	}
 }
 
-// TestOldFailuresCondemnNobody: those before this process began, and those
-// before the last scale-up.
-func TestOldFailuresCondemnNobody(t *testing.T) {
+// TestOldFailuresHoldNoGroup: those before this process began, and those before the last scale-up.
+func TestOldFailuresHoldNoGroup(t *testing.T) {
 	spec := awstest.Spec{LaunchTemplates: m5, Groups: []awstest.Group{named("g")},
 		StockOuts: []awstest.StockOut{{Group: "g"}}, Timing: awstest.Timing{Retry: time.Hour}}
 	w := newWorld(t, spec, byTag)
@@ -71,7 +70,7 @@ func TestOldFailuresCondemnNobody(t *testing.T) {
 	if growHold(w.group(t, "g")) == nil {
 		t.Fatal("it is not held")
 	}
-	w.clock.pass(time.Minute) // somebody restarts
+	w.clock.pass(time.Minute) // Plimsoll restarts
 	w.memory = newMemory(w.clock.now())
 	if h := growHold(w.group(t, "g")); h != nil {
 		t.Errorf("held after a restart, for a failure of before: %+v", h)
@@ -107,9 +106,8 @@ func TestAHoldEnds(t *testing.T) {
 	}
 }
 
-// TestALaterFailureIsANewHold: where AWS tries again after the first hold is
-// over, the failure of that try is one that nobody knew before. One within a hold
-// goes on with it.
+// TestALaterFailureIsANewHold: where AWS tries again after the first hold is over, the failure of
+// that try is a new one. A failure within a hold belongs to it.
 func TestALaterFailureIsANewHold(t *testing.T) {
 	for _, c := range []struct {
 		retry time.Duration

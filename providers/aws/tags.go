@@ -38,7 +38,7 @@ type tagFacts struct {
 	unclear []string
 }
 
-// amount is a quantity as somebody wrote it, for messages in those words.
+// amount is a quantity as the user wrote it, so that messages can quote it.
 type amount struct {
 	resource.Quantity
 	text string

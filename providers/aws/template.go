@@ -78,8 +78,7 @@ func buildTemplate(f templateFacts, rules templateRules) (*provider.Template, []
 		b.sources["resource/"+string(corev1.ResourceEphemeralStorage)] = sourceEKS + ": diskSize"
 	}
 
-	// 2. What the node keeps for itself. Amounts that somebody sets below are
-	// meant as they are.
+	// 2. What the node keeps for itself. Amounts that the user sets below are taken as they are.
 	kept, reservedBy := rules.reserved.of(capacity)
 	allocatable := subtract(capacity, kept)
 	for name := range kept {

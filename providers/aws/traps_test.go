@@ -13,10 +13,10 @@ import (
 // These are troubles that users of node autoscalers have had on AWS, by the
 // number of the issue, as far as they are a provider's and no other file has them.
 
-// TestIdsOfOthersAreNobodys: hybrid nodes, Fargate and groups that are not meant
-// stand beside the nodes of AWS. Their ids are no error of anything else, and
-// nothing is asked of AWS about them. (kubernetes/autoscaler 604, 790, 7540, 8045)
-func TestIdsOfOthersAreNobodys(t *testing.T) {
+// TestIdsOfOthersBelongToNoGroup: hybrid nodes, Fargate nodes and groups that are not configured exist
+// beside the nodes of AWS. Their ids cause no error, and no request about them is made to AWS.
+// (kubernetes/autoscaler 604, 790, 7540, 8045)
+func TestIdsOfOthersBelongToNoGroup(t *testing.T) {
 	w := newWorld(t, threeOf(), byTag)
 	id := w.liveOf(t)[0]
 	result, err := w.remove(t, "eks-hybrid:///us-east-1/prod/mi-0123", "fargate-ip-10-0-0-1.ec2.internal",
@@ -27,9 +27,9 @@ func TestIdsOfOthersAreNobodys(t *testing.T) {
 	}
 }
 
-// TestMoreInstancesThanTheTargetCanGo: somebody has lowered the maximum and the
-// desired capacity, and AWS ends nobody since all are protected. Those above the
-// target go without lowering it further. (kubernetes/autoscaler 5728)
+// TestMoreInstancesThanTheTargetCanGo: a user has lowered the maximum and the desired capacity, and
+// AWS ends no instance since all are protected. Those above the target are removed without lowering
+// it further. (kubernetes/autoscaler 5728)
 func TestMoreInstancesThanTheTargetCanGo(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) { g.Desired, g.ProtectNew, g.Min = 5, true, 1 }), byTag)
 	if err := w.Change(func(s *awstest.Spec) { s.Groups[0].Max, s.Groups[0].Desired = 2, 2 }); err != nil {
@@ -87,8 +87,8 @@ func TestAGroupBelowItsMinimumInAStockOut(t *testing.T) {
 	}
 }
 
-// TestUnregisteredInstancesGoOneByOne: whoever asks for each of them again at
-// every look, until it is gone, ends no healthy one. (kubernetes/autoscaler 6795)
+// TestUnregisteredInstancesGoOneByOne: the removal of each is requested again at every look until
+// it is gone, and no healthy instance ends. (kubernetes/autoscaler 6795)
 func TestUnregisteredInstancesGoOneByOne(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) {
 		g.Desired, g.Timing = 5, &awstest.Timing{

@@ -196,8 +196,8 @@ func TestInstancesThatAreKept(t *testing.T) {
 	}
 }
 
-// TestLifecycleStates, all of them: instances of a warm pool are none of the
-// group's, and states that nobody knows are left alone.
+// TestLifecycleStates, all of them: instances of a warm pool do not belong to the group, and
+// instances in unknown states are left alone.
 func TestLifecycleStates(t *testing.T) {
 	for state, want := range map[string]provider.State{
 		"Pending": provider.Creating, "Pending:Wait": provider.Creating, "Pending:Proceed": provider.Creating,
@@ -222,7 +222,7 @@ func TestLifecycleStates(t *testing.T) {
 	}
 }
 
-// TestTheAutoScalingGroupsOwnMinimum nobody passes, forced or not.
+// TestTheAutoScalingGroupsOwnMinimum: no removal goes below it, forced or not.
 func TestTheAutoScalingGroupsOwnMinimum(t *testing.T) {
 	w := newWorld(t, threeOf(func(g *awstest.Group) { g.Min = 3 }), byTag)
 	id := w.liveOf(t)[0]
@@ -302,8 +302,7 @@ func TestProviderIDsAreTheNodes(t *testing.T) {
 	}
 }
 
-// TestDeletionWhileAWSLaunches: removing one, while others are on their way,
-// ends that one and nobody else.
+// TestDeletionWhileAWSLaunches: removing one while others are being launched ends that one and no other.
 func TestDeletionWhileAWSLaunches(t *testing.T) {
 	spec := threeOf()
 	spec.Timing = awstest.Timing{Decide: time.Second, Launch: 10 * time.Second, Boot: 30 * time.Second}

@@ -100,7 +100,7 @@ func TestB3DiscoveryLabelsAreAskedOfTheGroupAlone(t *testing.T) {
 
 // B4 (kubernetes/autoscaler#6490, #5912, #5509): a template that may not be
 // read, that is not there, whose kind is not served, or that does not answer,
-// costs its capacity, and nobody waits for it.
+// leaves the capacity unknown, and no inventory waits for it.
 func TestB4NoTemplateHoldsUpAnInventory(t *testing.T) {
 	withAnnotations := deployment("annotated", 1, annotated("0", "5")...)
 	without := deployment("bare", 1, clusterapitest.MinSize, "0", clusterapitest.MaxSize, "5")

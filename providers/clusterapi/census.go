@@ -56,8 +56,8 @@ func (p *Provider) takeCensus(ctx context.Context) (census, error) {
 		case err == nil:
 			p.memory.narrow(p.now().Add(narrowFor))
 		case apierrors.IsForbidden(err):
-			// The own namespace may be chosen by nobody ("default" of a kubeconfig): the first
-			// error is of what was wanted.
+			// Possibly no user chose the own namespace ("default" of a kubeconfig), so both errors are
+			// reported: the first is about what was configured.
 			err = errors.Join(everywhere, err)
 		}
 	}
@@ -194,7 +194,7 @@ func familiesOf(machines []machine, sets []scalable) families {
 	for i := range machines {
 		m := &machines[i]
 		if m.owner.kind == "" {
-			continue // of a control plane, or of nobody
+			continue // of a control plane, or without an owner
 		}
 		id := groupID(m.owner.kind, m.namespace, m.owner.name)
 		if s := bySet[id]; s != nil && s.selector != nil && !s.selector.Matches(labels.Set(m.labels)) {

@@ -108,7 +108,7 @@ func TestConfig(t *testing.T) {
 	}
 	if s, err = (Config{DefaultArch: "m68k"}).read(); err != nil || s.arch != "amd64" ||
 		!strings.Contains(s.oddArch, "m68k") {
-		t.Errorf("of an architecture that nobody knows: %+v, %v", s, err)
+		t.Errorf("of an unknown architecture: %+v, %v", s, err)
 	}
 	err = Config{Discovery: []string{"asg:x"}, APIGroup: "Not a group", APIVersion: "2"}.Validate()
 	for _, part := range []string{"node-group-auto-discovery", "CAPI_GROUP", "CAPI_VERSION"} {

@@ -12,8 +12,8 @@ import (
 )
 
 // This file is about MachinePools without Machines, which are a number to their
-// infrastructure: when it is lowered, the cloud chooses which machines end. Whoever allows it
-// by an annotation has them emptied, all machines at once: then there is nothing to choose.
+// infrastructure: when it is lowered, the cloud chooses which machines end. With an annotation, a
+// user allows Plimsoll to empty such a pool, all machines at once: then there is nothing to choose.
 
 // annotationShrink on a MachinePool without Machines says how it may be made smaller;
 // shrinkToZero is its one value.
@@ -126,7 +126,7 @@ func (p *Provider) empty(
 			}
 		}
 		if target == 0 {
-			return result, nil // all are on their way out: by an attempt whose answer was lost, or by somebody else
+			return result, nil // all are on their way out: by an attempt whose answer was lost, or by another client
 		}
 		if refusal := p.mayEmpty(l, req); refusal != nil {
 			return result, refusal

@@ -207,8 +207,8 @@ func TestAPoolIsEmptiedAsItsOwnerAllows(t *testing.T) {
 	}
 }
 
-// Somebody who grows the pool beside us meets no removal that was decided before.
-func TestAPoolIsNotEmptiedPastSomebodyElse(t *testing.T) {
+// A removal that was decided before another client grew the pool is refused.
+func TestAPoolIsNotEmptiedPastAnotherClient(t *testing.T) {
 	w, p, _ := resting(t, "0", annotationShrink, shrinkToZero)
 	all := live(group(t, inventory(t, p), thePool))
 	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinepools/scale", Times: 1, Then: func() {
@@ -242,7 +242,7 @@ func TestAPoolThatHasMachinesByNow(t *testing.T) {
 func TestEmptyingIsTriedAgain(t *testing.T) {
 	for name, fault := range map[string]kubetest.Fault{
 		"done, and not answered": {Mishap: kubetest.Busy, After: true},
-		"somebody wrote":         {},
+		"another wrote":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p, _ := resting(t, "0", annotationShrink, shrinkToZero)

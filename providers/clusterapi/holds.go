@@ -78,7 +78,7 @@ func holdsOf(g *scalable, c circumstances, k keys) []provider.Hold {
 		out = append(out, *c.moving)
 	}
 	if other := strangers(standingOf(c.members, c.sets, deref(g.replicas))); len(other) > 0 {
-		add(holdMarked, fmt.Sprintf("somebody else has annotated the Machine %s with %s, so that Cluster API might delete "+
+		add(holdMarked, fmt.Sprintf("another client annotated the Machine %s with %s, so that Cluster API might delete "+
 			"it in place of another", other[0].name, k.deleteMe()), provider.OpRemove)
 	}
 	if len(c.clusters) > 1 {
@@ -120,7 +120,7 @@ type obstacle struct {
 func unscalable(g *scalable, k keys) *obstacle {
 	if value, ok := g.annotations[k.managedBy()]; ok && g.kind == machinePool {
 		return &obstacle{string(provider.Unsupported), fmt.Sprintf(
-			"the annotation %s=%q says that somebody else sizes it: its replicas are only a report", k.managedBy(), value,
+			"the annotation %s=%q says that another controller sizes it: its replicas are only a report", k.managedBy(), value,
 		), provider.Unsupported}
 	}
 	if g.deleting {
@@ -160,8 +160,8 @@ func newestOf(sets []*scalable) *scalable {
 	})
 }
 
-// strangers are the Machines that somebody else has marked, if nobody has
-// lowered the target for them. During a rollout there is another hold.
+// strangers are the Machines that another client has marked, unless the target has been lowered for
+// them. During a rollout there is another hold.
 func strangers(s standing) []*machine {
 	if s.paid || s.rolling {
 		return nil

@@ -131,7 +131,7 @@ func TestWhatIsNoGroup(t *testing.T) {
 	}
 }
 
-func TestReplicasThatNobodySet(t *testing.T) {
+func TestReplicasThatAreNotSet(t *testing.T) {
 	g := deployment("workers", 1, annotated("0", "5")...)
 	delete(g["spec"].(kubetest.Object), "replicas")
 	w := clusterapitest.New(time.Now)
@@ -268,8 +268,7 @@ func TestSeveralClusters(t *testing.T) {
 	}
 }
 
-// Machines of equal names in two namespaces are two instances; and what several
-// claim is nobody's.
+// Machines of equal names in two namespaces are two instances. An instance that several groups claim belongs to none.
 func TestClaimedTwice(t *testing.T) {
 	instance := func(id, providerID, node string) provider.Instance {
 		return provider.Instance{ID: provider.InstanceID(id), ProviderID: providerID, NodeName: node}
@@ -298,7 +297,7 @@ func TestClaimedTwice(t *testing.T) {
 }
 
 // Replicas that a topology applies are put back by it; a person is informed.
-func TestReplicasThatSomebodyElseApplies(t *testing.T) {
+func TestReplicasThatAnotherClientApplies(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...), deployment("fine", 1, annotated("0", "5")...))
 	manage := func(name, fields string) {
 		edit(t, w, "MachineDeployment", name, func(o kubetest.Object) {

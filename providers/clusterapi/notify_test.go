@@ -34,8 +34,8 @@ func notified(t *testing.T, p *Provider) <-chan struct{} {
 	return told
 }
 
-// A change of a Machine is reported, in every namespace that is looked in; what may
-// not be watched keeps nobody from watching the rest.
+// A change of a Machine is reported, in every namespace that is read. If one kind may not be
+// watched, the others still are.
 func TestNotify(t *testing.T) {
 	w := newWorld(t, deployment("workers", 1, annotated("0", "5")...))
 	w.SetRights(kubetest.Right{

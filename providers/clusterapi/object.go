@@ -44,7 +44,7 @@ type scalable struct {
 	kind                     kind
 	namespace, name, cluster string
 	labels, annotations      map[string]string
-	// replicas is nil while nobody has set or defaulted it.
+	// replicas is nil while it is neither set nor defaulted.
 	replicas       *int
 	statusReplicas int
 	deleting       bool
@@ -192,7 +192,7 @@ func readNodeRefs(o *unstructured.Unstructured) []string {
 }
 
 // ownerOf is the MachineDeployment, MachineSet or MachinePool that an object
-// belongs to, if any. A Cluster, which owns what nobody else does, is none.
+// belongs to, if any. A Cluster, which owns what has no other owner, does not count.
 func ownerOf(o *unstructured.Unstructured, group string) owner {
 	for _, ref := range o.GetOwnerReferences() {
 		gv, err := schema.ParseGroupVersion(ref.APIVersion)
@@ -212,8 +212,8 @@ func ownerOf(o *unstructured.Unstructured, group string) owner {
 // replicas to the autoscaler: it applies them once and never again.
 const handsOver = "plimsoll-eks-anywhere-handover"
 
-// replicasManager names who else writes spec.replicas by server-side apply, and
-// would put them back; empty if nobody does.
+// replicasManager names the other field manager that applies spec.replicas, and would put them
+// back; empty if there is none.
 func replicasManager(o *unstructured.Unstructured) string {
 	for _, m := range o.GetManagedFields() {
 		if m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil || m.Subresource != "" ||

@@ -204,7 +204,7 @@ func planRemoval(
 		case slices.Contains(plan.doomed, m):
 		case !m.markedByUs():
 			return no(provider.Conflict,
-				"somebody else has annotated the Machine %s with %s, and Cluster API might delete it instead", m.name, k.deleteMe())
+				"another client annotated the Machine %s with %s, and Cluster API might delete it instead", m.name, k.deleteMe())
 		default:
 			plan.stale = append(plan.stale, m)
 		}
@@ -252,7 +252,7 @@ func (p *Provider) mark(ctx context.Context, k kinds, machines []*machine) ([]*m
 	var done []*machine
 	for _, m := range machines {
 		if m.mark != nil {
-			continue // by an attempt before this one, or by somebody else
+			continue // by an attempt before this one, or by another client
 		}
 		if err := p.annotate(ctx, k, m, &value); err != nil {
 			return done, fmt.Errorf("annotate the Machine %s: %w", m.id(), err)

@@ -65,9 +65,9 @@ func TestRemoveMarksThenLowers(t *testing.T) {
 func TestMarksAreTakenBack(t *testing.T) {
 	for name, fault := range map[string]kubetest.Fault{
 		"the target may not be lowered":  {Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Forbid},
-		"it is always somebody else's":   {Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Conflict},
+		"another is always first":        {Verb: "update", Resource: "machinedeployments/scale", Mishap: kubetest.Conflict},
 		"a second mark is not to be had": {Verb: "update", Resource: "machines", Mishap: kubetest.Forbid},
-		"the Machine is somebody else's": {Verb: "update", Resource: "machines", Mishap: kubetest.Conflict, Times: attempts},
+		"the Machine is always changed":  {Verb: "update", Resource: "machines", Mishap: kubetest.Conflict, Times: attempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p, machines := three(t)
@@ -111,8 +111,7 @@ func TestMarksAreTakenBackAfterASecondLook(t *testing.T) {
 	}
 }
 
-// Where nobody knows whether the target was lowered, marks stay: without them
-// another Machine would go.
+// Where it is unknown whether the target was lowered, marks stay: without them another Machine would go.
 func TestMarksStayIfItMayHaveHappened(t *testing.T) {
 	for _, after := range []bool{true, false} {
 		w, p, machines := three(t)
@@ -188,8 +187,8 @@ func TestAMachineWithoutItsLabels(t *testing.T) {
 	}
 }
 
-// Somebody else's mark could make Cluster API choose somebody else's Machine.
-func TestSomebodyElsesMark(t *testing.T) {
+// The mark of another client could make Cluster API choose another Machine.
+func TestAnotherClientsMark(t *testing.T) {
 	w, p, machines := three(t)
 	edit(t, w, "Machine", machineName(machines[0]), annotate(clusterapitest.DeleteMachine, "yes"))
 	g := group(t, inventory(t, p), md("workers"))
@@ -198,8 +197,7 @@ func TestSomebodyElsesMark(t *testing.T) {
 	}
 	_, err := p.Remove(t.Context(), removeOf(machines[1]))
 	refusal(t, err, provider.Conflict)
-	// That one itself may go; and the mark of a Machine that its owner has
-	// lowered the target for is in nobody's way.
+	// That one itself may go; and the mark of a Machine that its owner has lowered the target for holds no removal.
 	if r, err := p.Remove(t.Context(), removeOf(machines[0])); err != nil || r.Target != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}

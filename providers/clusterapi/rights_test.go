@@ -117,7 +117,7 @@ func TestTheRightsOfTheDocumentation(t *testing.T) {
 	}
 	for _, rule := range role.Rules {
 		if rule.APIGroups[0] != clusterapitest.Group {
-			continue // of somebody's infrastructure
+			continue // of an infrastructure provider
 		}
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {

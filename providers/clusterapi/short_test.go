@@ -129,8 +129,8 @@ func TestAMomentHoldsNothing(t *testing.T) {
 	}
 }
 
-// A Machine that somebody deletes is replaced a moment later, and until then everything
-// looks as if nothing were to come: no object has been changed that makes Machines.
+// A Machine that a user deletes is replaced a moment later. Until then no read shows it: no object
+// that makes Machines has been changed.
 func TestAMachineThatIsBeingReplacedHoldsNothing(t *testing.T) {
 	for _, kind := range []string{"MachineDeployment", "MachineSet"} {
 		t.Run(kind, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestAPoolThatMayHaveMoreIsLeftAlone(t *testing.T) {
 	}{
 		"it counts more machines than there are Machines": {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, int64(4), "status", "replicas") }, false},
 		"it counts fewer":                {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, int64(2), "status", "replicas") }, false},
-		"it lists a machine of nobody":   {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, []any{"test:///n/new"}, "spec", "providerIDList") }, false},
+		"it lists an unknown machine":    {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, []any{"test:///n/new"}, "spec", "providerIDList") }, false},
 		"it has not seen the growth":     {"MachinePool", func(o kubetest.Object) { kubetest.Set(o, int64(0), "status", "observedGeneration") }, false},
 		"a Machine is being deleted":     {"Machine", func(o kubetest.Object) { kubetest.Set(o, "2030-01-01T00:00:00Z", "metadata", "deletionTimestamp") }, false},
 		"it has no Machines":             {"Machines", func(o kubetest.Object) { kubetest.Set(o, int64(0), "status", "replicas") }, false},

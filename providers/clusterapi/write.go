@@ -14,9 +14,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
-// attempts bounds how often a write looks again because somebody else's came
-// first: Cluster API's controllers write the status of a group that grows many
-// times a second.
+// attempts bounds how often a write reads again because another client's write
+// came first: Cluster API's controllers write the status of a group that grows
+// many times a second.
 const attempts = 10
 
 // Grow sets spec.replicas through the scale subresource, after a fresh look.
@@ -72,8 +72,7 @@ func (p *Provider) Grow(ctx context.Context, req provider.GrowRequest) (provider
 
 // allGone refuses a scale-up while Machines that the target was lowered for are
 // not being deleted yet: Cluster API would find as many as it should have, and
-// keep them. Where somebody has raised the target for them since, they stay,
-// and their marks are taken back.
+// keep them. Where another client has raised the target again since, they stay, and their marks are removed.
 func (p *Provider) allGone(ctx context.Context, id provider.GroupID) error {
 	leaving := p.memory.stillLeaving(id)
 	if len(leaving) == 0 {

@@ -40,7 +40,7 @@ func TestWritesLookAgain(t *testing.T) {
 		slices.Contains(live(g), machines[0]) {
 		t.Errorf("%+v", g)
 	}
-	// Somebody's other target is one.
+	// Another client's other target is one.
 	w.Arm(kubetest.Fault{Verb: "update", Resource: "machinedeployments/scale", Times: 1, Then: func() {
 		if err := w.Edit("MachineDeployment", ns, "workers", func(o kubetest.Object) {
 			kubetest.Set(o, int64(7), "spec", "replicas")
@@ -107,8 +107,8 @@ func TestGrowWaitsForRemovals(t *testing.T) {
 	}
 }
 
-// Somebody who raises the target again keeps the Machine that was to go: the
-// group can grow on, and the mark is gone.
+// A client that raises the target again keeps the Machine that was marked for removal: the group
+// can grow further, and the mark is gone.
 func TestGrowAfterARemovalThatWasUndone(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(clusterapitest.Timing{Observe: time.Hour})

@@ -30,7 +30,7 @@ type availability struct {
 
 // available looks at machine-controller-manager's Deployment. Without it, nothing
 // that is written comes to pass, and machines that were asked for would be taken for
-// ones that the cloud cannot make. Whoever may not look goes on without.
+// ones that the cloud cannot make. Without the permission to read it, the provider goes on without this check.
 func (p *Provider) available(ctx context.Context) (availability, error) {
 	if !p.settings.requireAvailable {
 		return availability{}, nil

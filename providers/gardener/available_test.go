@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
-// A version that takes the marker for something else ends nobody: removals are held.
+// With a version that reads the marker differently no machine is deleted: removals are held.
 func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
 	for _, c := range []struct {
 		image string
@@ -45,9 +45,9 @@ func TestTheMarkerIsHeldAgainstTheVersion(t *testing.T) {
 
 // TestMCMIsAwayForLongerThanANodeMayTake: nodes were asked for, and
 // machine-controller-manager goes away before it has made one, for longer than any node
-// may take. Every look from its end to its return holds all groups for all writes,
-// whoever looks, and shows the target and since when it stands; and the first look after
-// it holds nothing, so that whoever counts the time of the hold out gives up on nothing.
+// may take. Every look from its end to its return holds all groups for all writes, also that of a
+// new process, and shows the target and since when it stands. The first look after it holds
+// nothing, so that a caller that does not count the time of the hold gives up on nothing.
 func TestMCMIsAwayForLongerThanANodeMayTake(t *testing.T) {
 	const goes, vanishes, leads, returns, end = 1, 20, 30, 41, 45 // minutes; a node may take 15
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -59,7 +59,7 @@ func TestMCMIsAwayForLongerThanANodeMayTake(t *testing.T) {
 			gardenertest.NewDeployment(ns, zone(i), "web", "zone", n, limited("0", "4")...))
 	}
 	w.Settle()
-	w.SetTiming(gardenertest.Timing{Observe: time.Hour}) // nobody makes machines by itself
+	w.SetTiming(gardenertest.Timing{Observe: time.Hour}) // no machine is made by itself
 	look := connect(t, w, anywhere)
 	look.now = clock
 	if err := grow(look, t, id(0), 1, 3); err != nil {
@@ -73,7 +73,7 @@ func TestMCMIsAwayForLongerThanANodeMayTake(t *testing.T) {
 			w.Apply(gardenertest.Manager(ns, 0))
 		case vanishes:
 			w.Drop("Deployment", ns, v1alpha1.ControllerManagerDeployment)
-		case leads: // somebody else, who has asked for nothing
+		case leads: // another process, which has asked for nothing
 			look = connect(t, w, anywhere)
 			look.now, asked = clock, time.Time{}
 		case returns:

@@ -99,8 +99,7 @@ func Test7857AnotherZoneHasTheMinimum(t *testing.T) {
 }
 
 // gardener/gardener#7057: limits that are changed while a zone is sick, and pools that
-// are added for its sake, count at the next look and for the next write: nobody has to
-// write a command line first.
+// are added for its sake, count at the next look and for the next write, without a change of the command line.
 func Test7057LimitsCountAtOnce(t *testing.T) {
 	w := zones(limited("0", "2"), 1, 0)
 	w.FailCreation(zone(1), v1alpha1.CodeResourceExhausted, "quota exceeded")
@@ -210,9 +209,9 @@ func Test67ASecondGrowthRightAfterTheFirst(t *testing.T) {
 	}
 }
 
-// gardener/gardener#10227: a node that waits for its critical components is on its way
-// in, and nobody's that is scaled down: its machine is being created, counts, and is
-// neither held nor failed. A new node's template does not have that taint.
+// gardener/gardener#10227: a node that waits for its critical components is still coming up, and is
+// not scaled down: its machine is being created, counts, and is neither held nor failed. A new
+// node's template does not have that taint.
 func Test10227ANodeThatWaitsForItsComponents(t *testing.T) {
 	w := zones(limited("0", "9"), 1)
 	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) {

@@ -27,7 +27,7 @@ const (
 var complaints = []complaint{
 	// Limits that are parted over zones.
 	{"gardener#8142 gardener#2014", []string{here + "Test8142AZoneIsAdded", sizing + "Test8142AZoneIsAdded"}, ""},
-	{"mcm#798 gardener#4910", nil, "maxSurge is spent by machine-controller-manager and parted over zones by whoever writes the MachineDeployments; nothing of it is read or written here"},
+	{"mcm#798 gardener#4910", nil, "maxSurge is spent by machine-controller-manager and divided over zones by the controller that writes the MachineDeployments; nothing of it is read or written here"},
 	{"gardener#7857", []string{here + "Test7857AnotherZoneHasTheMinimum", sizing + "Test7857TheMinimumIsNotTheFirstZones", "internal/sim/testdata/better_pool_without_quota.txt"}, ""},
 	{"gardener#7834 gardener#7878", []string{here + "TestFewerThanZones"}, ""},
 	{"#104", []string{here + "Test104AZoneWithAMaximumOfZero"}, ""},
@@ -54,7 +54,7 @@ var complaints = []complaint{
 	{"mcm#1014", []string{here + "TestARolloutWithAMachineThatNeverRegistered"}, ""},
 	{"mcm#754 mcm#802 mcm#816 mcm#826", []string{here + "Test754NothingIsLoweredDuringARollout"}, ""},
 	// The wrong machine, or one too many.
-	{"#159 #328 #342 #64", []string{here + "Test159StalePrioritiesEndNobody", here + "TestTheNewestOfThreeGoes"}, ""},
+	{"#159 #328 #342 #64", []string{here + "Test159StalePrioritiesDeleteNoMachine", here + "TestTheNewestOfThreeGoes"}, ""},
 	{"mcm#965 #341", []string{here + "TestARestartInTheMiddleOfADeletion"}, ""},
 	{"mcm#1084 mcm#1085 mcm#1087 #401", []string{here + "TestDeleteThenGrowWithinASecond"}, ""},
 	{"mcm#1078", []string{here + "TestTwoDeletionsAtOnce"}, ""},
@@ -63,7 +63,7 @@ var complaints = []complaint{
 	{"#87 #30", []string{here + "Test87TheMinimumHoldsForAllOfARequest", sizing + "Test30ThePoolIsRaisedAgain"}, ""},
 	{"mcm#741", []string{here + "Test741TakingBackEndsNoMachine"}, ""},
 	{"mcm#758", []string{"internal/decide/testdata/leaving_by_others.txt"}, ""},
-	{"gardener#14189", []string{here + "Test14189NobodyFightsOverReplicas"}, ""},
+	{"gardener#14189", []string{here + "Test14189ReplicasThatGardenerSetsStay"}, ""},
 	{"deckhouse#13500", []string{here + "TestDeleteThenGrowWithOlderMarkers", here + "TestConformsWithOlderMarkers"}, ""},
 	// When nodes go.
 	{"gardener#11132", []string{here + "Test11132NoTimeIsRaised"}, ""},

@@ -28,7 +28,7 @@ func phase(t *testing.T, w *gardenertest.World, machine provider.InstanceID, to 
 	}
 }
 
-// #29: a MachineDeployment that --nodes names and that is not there stops nobody.
+// #29: a MachineDeployment that --nodes names and that is missing stops no other.
 func Test29AMissingMachineDeployment(t *testing.T) {
 	p := connect(t, zones(nil, 1), Config{
 		Namespace: ns, Nodes: []string{"0:5:" + ns + ".gone", "0:5:" + ns + "." + zone(0)},
@@ -43,7 +43,7 @@ func Test29AMissingMachineDeployment(t *testing.T) {
 	refusal(t, grow(p, t, "gone", 0, 1), provider.NotFound)
 }
 
-// #104: a zone whose maximum is 0 is a group that does not grow, and stops nobody.
+// #104: a zone whose maximum is 0 is a group that does not grow, and stops no other.
 func Test104AZoneWithAMaximumOfZero(t *testing.T) {
 	p := connect(t, zones(nil, 0, 1), Config{
 		Namespace: ns, Nodes: []string{"0:0:" + ns + "." + zone(0), "0:5:" + ns + "." + zone(1)},
@@ -72,7 +72,7 @@ func Test216NoWriteIsTriedForEver(t *testing.T) {
 	}
 }
 
-// #353: machines of a pool that is gone belong to nobody, and stop nobody.
+// #353: machines of a pool that is gone belong to no group, and stop no other group.
 func Test353MachinesOfARemovedPool(t *testing.T) {
 	w := zones(limited("0", "9"), 1, 2)
 	orphan := byAge(w, id(0))[0]
@@ -223,8 +223,8 @@ func TestPreservedMachinesStay(t *testing.T) {
 	remove(t, p, id(0), machines[0])
 }
 
-// #437, #438: a removal of machines that are on their way out already is a success, so that
-// nobody takes the taint from a node that goes.
+// #437, #438: a removal of machines that are already being deleted is a success, so that the taint
+// stays on their nodes.
 func Test437NothingLeftToDoIsNoError(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{End: time.Hour})
@@ -314,8 +314,8 @@ func Test82AFreezeIsExplained(t *testing.T) {
 	}
 }
 
-// #60: nothing is asked for while machine-controller-manager is away; and whoever
-// wants to, or may not look, goes on.
+// #60: nothing is asked for while machine-controller-manager is away; it goes on where a setting
+// says so, or where the Deployment may not be read.
 func Test60NothingIsAskedWhileMCMIsAway(t *testing.T) {
 	w, p, _ := three(t)
 	w.Apply(gardenertest.Manager(ns, 0))
@@ -345,8 +345,8 @@ func Test60NothingIsAskedWhileMCMIsAway(t *testing.T) {
 	}
 }
 
-// #159, #328, #342, #64: priorities that are left from before end nobody.
-func Test159StalePrioritiesEndNobody(t *testing.T) {
+// #159, #328, #342, #64: priorities that are left from before delete no machine.
+func Test159StalePrioritiesDeleteNoMachine(t *testing.T) {
 	w, p, machines := three(t)
 	for _, stale := range machines[:2] {
 		if err := w.EditMachine(string(stale), func(m *v1alpha1.Machine) {
@@ -359,9 +359,9 @@ func Test159StalePrioritiesEndNobody(t *testing.T) {
 	left(t, w, p, 2, without(machines, machines[2]))
 }
 
-// gardener/gardener#14189: what Gardener sets replicas to meanwhile is taken as it is.
+// gardener/gardener#14189: what Gardener sets replicas to meanwhile is accepted.
 // A scale-up that was decided before does not overwrite it.
-func Test14189NobodyFightsOverReplicas(t *testing.T) {
+func Test14189ReplicasThatGardenerSetsStay(t *testing.T) {
 	w, p, _ := three(t)
 	edit(t, w, 0, func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = 2 })
 	refusal(t, grow(p, t, id(0), 3, 5), provider.Conflict)

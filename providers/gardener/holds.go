@@ -54,7 +54,7 @@ func obstacles(d *v1alpha1.MachineDeployment) []obstacle {
 	grow := []provider.Op{provider.OpGrow}
 	if d.Spec.Paused {
 		add(everyWrite, holdPaused, provider.Conflict,
-			"the MachineDeployment is paused (spec.paused): somebody wants it left alone")
+			"the MachineDeployment is paused (spec.paused), so it is left alone")
 	}
 	if d.Spec.Selector == nil || d.Spec.Strategy.Type == "" {
 		add(everyWrite, string(provider.BadConfig), provider.BadConfig,

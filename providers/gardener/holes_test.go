@@ -35,9 +35,9 @@ func TestHoleBTargetsCountNotNodes(t *testing.T) {
 	}
 }
 
-// Hole d: a maximum that was lowered, or is 0, hides nobody: the group is there with
-// its machines, and its maximum is not below them. It does not grow.
-func TestHoleDNobodyIsHidden(t *testing.T) {
+// Hole d: a maximum that was lowered, or is 0, hides no group: the group is listed with its
+// machines, and its maximum is not below their number. It does not grow.
+func TestHoleDNoGroupIsHidden(t *testing.T) {
 	p := connect(t, zones(limited("0", "2"), 3, 1), anywhere)
 	pool, inv := poolOf(t, p)
 	if g := inv.Groups[0]; pool.Max != 2 || g.Max != 3 || g.Target != 3 || len(live(g)) != 3 {
@@ -120,8 +120,8 @@ func TestHoleJTheMaximumIsOneOfTargets(t *testing.T) {
 	refusal(t, grow(p, t, id(1), 2, 3), provider.Limit)
 }
 
-// Hole k: replicas that somebody set are what there is, and a read writes nothing. The
-// core fills the pool again, unless the shoot is hibernated.
+// Hole k: replicas that another client set are the target, and a read writes nothing. The core
+// raises the pool to its minimum again, unless the shoot is hibernated.
 func TestHoleKHandsAreRight(t *testing.T) {
 	w := zones(limited("3", "6"), 2, 2)
 	p := connect(t, w, anywhere)

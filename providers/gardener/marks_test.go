@@ -19,7 +19,7 @@ func at(text string) time.Time {
 }
 
 func TestMarksKeepWhatOthersWrote(t *testing.T) {
-	text := "old, strange~yesterday,dated~2026-01-02T03:04:05+02:00,~nobody,"
+	text := "old, strange~yesterday,dated~2026-01-02T03:04:05+02:00,~unnamed,"
 	marks := parseMarks(text)
 	want := []mark{
 		{machine: "old", text: "old"},

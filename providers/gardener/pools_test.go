@@ -150,10 +150,11 @@ func TestPoolMinimum(t *testing.T) {
 	}
 }
 
-// TestAnotherZoneIsEditedBesideAGrowth: somebody raises another zone of the pool between
-// our look and our write, which only expects that its own object is as it was. That is
-// seen after it and told with the numbers, and nothing is taken back: a machine may have
-// been begun, and which one would go then is not ours to say.
+// TestAnotherZoneIsEditedBesideAGrowth: another client raises another zone of
+// the pool between our look and our write, which only expects that its own
+// object is as it was. The look after the write sees that and reports the
+// numbers. Nothing is taken back: a machine may have been begun, and which one
+// would go then is not ours to say.
 func TestAnotherZoneIsEditedBesideAGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		to     int32 // zone 1, of 1
@@ -202,8 +203,8 @@ func TestAnotherZoneIsEditedBesideAGrowth(t *testing.T) {
 	}
 }
 
-// TestTheLookAfterAGrowth: what was written is written, whether or not the pool can be
-// read again after it; and a MachineDeployment that shares with nobody is not.
+// TestTheLookAfterAGrowth: what was written is written, whether or not the pool can be read again
+// after it. A MachineDeployment that shares with no other is not read again.
 func TestTheLookAfterAGrowth(t *testing.T) {
 	w := zones(limited("0", "4"), 1, 1)
 	p := connect(t, w, anywhere)
@@ -350,9 +351,9 @@ func TestStrangeOnesAreAlone(t *testing.T) {
 	}
 }
 
-// TestAPoolOfUnknownSizeDoesNotGrow: where not even what a MachineDeployment is asked for
-// can be read, nobody knows how much its pool may still have. Other pools go on, and so
-// do removals, for which it counts as nothing.
+// TestAPoolOfUnknownSizeDoesNotGrow: where the replicas of a MachineDeployment cannot be read, the
+// room left in its pool is unknown. Other pools go on, and so do removals, for which it counts as
+// 0.
 func TestAPoolOfUnknownSizeDoesNotGrow(t *testing.T) {
 	for _, replicas := range []any{"two", true, map[string]any{}} {
 		w := zones(limited("0", "9"), 2, 1)
@@ -375,8 +376,7 @@ func TestAPoolOfUnknownSizeDoesNotGrow(t *testing.T) {
 	}
 }
 
-// A MachineDeployment that cannot be read and that nothing gives limits is shown, and
-// costs nobody.
+// A MachineDeployment that cannot be read and has no limits is shown, and takes no room from other groups.
 func TestAStrangeOneWithoutLimits(t *testing.T) {
 	w := zones(limited("0", "9"), 1)
 	w.Add(gardenertest.NewDeployment(ns, "alone", "", "z", 1))

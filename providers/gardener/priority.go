@@ -16,7 +16,7 @@ import (
 )
 
 // priorities are the values that the priority annotation of machines had before it
-// became a mark, nil where there was none: it may be somebody else's.
+// became a mark, nil where there was none: another client may have set it.
 type priorities map[string]*string
 
 // The values of v1alpha1 as numbers.
@@ -114,8 +114,8 @@ func (p *Provider) giveBackInTime(ctx context.Context, before priorities) map[st
 	return p.giveBack(ctx, before)
 }
 
-// giveBack writes what there was before, if the mark is what there is now: a value that
-// somebody has set since stays. It returns what did not work, by machine.
+// giveBack writes what there was before, if the mark is what there is now: a value that another
+// client has set since stays. It returns the errors, by machine.
 func (p *Provider) giveBack(ctx context.Context, before priorities) map[string]error {
 	left, failures := maps.Clone(before), map[string]error{}
 	for attempt := 1; len(left) > 0; attempt++ {

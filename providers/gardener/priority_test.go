@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kubetest"
 )
 
-// A machine that somebody has given the lowest priority is not in the way of ours.
-func TestSomebodyElsesPriority(t *testing.T) {
+// A machine that another client has given the lowest priority does not hold the removal of ours.
+func TestAnotherClientsPriority(t *testing.T) {
 	w, p, machines := three(t)
 	if err := w.EditMachine(string(machines[0]), func(m *v1alpha1.Machine) {
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.PriorityAnnotation, v1alpha1.PriorityDelete)
@@ -44,8 +44,8 @@ func TestSomebodyElsesPriority(t *testing.T) {
 	left(t, w, p, 2, without(machines, machines[0]))
 }
 
-// With priorities, marks on machines are taken back when replicas were certainly not
-// lowered, and stay when nobody knows.
+// With priorities, marks on machines are taken back when replicas were certainly not lowered, and
+// stay when that is unknown.
 func TestPrioritiesAreTakenBack(t *testing.T) {
 	cfg := anywhere
 	cfg.DeletionMarker = "priority"
@@ -112,22 +112,22 @@ func prioritiesOf(w *gardenertest.World) []string {
 	return out
 }
 
-// What is restored is what was there, whoever wrote it, and not what the machine
-// controller would write; a value that somebody has set meanwhile stays.
+// The value that was there before is restored, regardless of its writer, and not what the machine
+// controller would write. A value that another client has set meanwhile stays.
 func TestPrioritiesAreGivenBackAsTheyWere(t *testing.T) {
 	for name, c := range map[string]struct {
 		before []string
 		fault  func(t *testing.T, w *gardenertest.World, machines []provider.InstanceID)
 		want   []string
 	}{
-		"somebody's, one that is no number, and none":       {[]string{"2", "soon", ""}, nil, []string{"2", "soon", "none"}},
+		"another's, one that is no number, and none":        {[]string{"2", "soon", ""}, nil, []string{"2", "soon", "none"}},
 		"the first to go already, which is nothing to undo": {[]string{"1", "-4", "3"}, nil, []string{"1", "-4", "3"}},
 		"set by hand meanwhile": {
 			[]string{"2", "3", "3"}, func(t *testing.T, w *gardenertest.World, machines []provider.InstanceID) {
 				setPriority(t, w, machines[0], "5")
 			}, []string{"5", "3", "3"},
 		},
-		"somebody writes to each first": {
+		"another writes to each first": {
 			[]string{"2", "3", "7"}, func(t *testing.T, w *gardenertest.World, _ []provider.InstanceID) {
 				w.Arm(kubetest.Fault{Verb: "patch", Resource: "machines", Times: 3, Mishap: kubetest.Conflict})
 			}, []string{"2", "3", "7"},
@@ -193,7 +193,7 @@ func TestPrioritiesThatStay(t *testing.T) {
 	if e := refusal(t, err, provider.Denied); !strings.Contains(e.Message, "stay the first to go: "+string(machines[0])) {
 		t.Error(e)
 	}
-	// It is marked still, and nobody else is removed in its place.
+	// It is still marked, and no other is removed in its place.
 	w.Disarm()
 	_, err = p.Remove(t.Context(), provider.RemoveRequest{Group: id(0), Instances: machines[1:2]})
 	refusal(t, err, provider.Conflict)

@@ -55,7 +55,7 @@ func TestTheNewestOfThreeGoes(t *testing.T) {
 	}
 	o := w.Get(v1alpha1.KindMachineDeployment, ns, zone(0))
 	if kubetest.Text(o, "spec", "aFieldOfTomorrow") != "kept" {
-		t.Error("a field that nobody here knows is gone")
+		t.Error("a field that this provider does not know is gone")
 	}
 	d := w.Deployment(zone(0))
 	marks, last := parseMarks(d.Annotations[v1alpha1.TriggerDeletionAnnotation]), lastChange(d)
@@ -73,7 +73,7 @@ func TestTheNewestOfThreeGoes(t *testing.T) {
 func TestTwoDeletionsAtOnce(t *testing.T) {
 	w, p, machines := three(t)
 	w.SetTiming(gardenertest.Timing{Observe: time.Hour})
-	// Of one request, and of two that nobody has looked at in between.
+	// Of one request, and of two without a look in between.
 	remove(t, p, id(0), machines[2], machines[1])
 	if d := w.Deployment(zone(0)); d.Spec.Replicas != 1 ||
 		len(parseMarks(d.Annotations[v1alpha1.TriggerDeletionAnnotation])) != 2 {
@@ -144,7 +144,7 @@ func TestTheMarkerMatters(t *testing.T) {
 	}
 }
 
-// Somebody else changes replicas, before our look and after it.
+// Another client changes replicas, before our look and after it.
 func TestAnExternalEditInTheMiddle(t *testing.T) {
 	w, p, machines := three(t)
 	inventory(t, p)

@@ -62,7 +62,7 @@ func holdForRivals(instances []provider.Instance, rivals []rival, marking []prov
 }
 
 // underWay remembers the last removal of each group, as long as this process lives:
-// a read beside it must not take its marks for somebody's.
+// a read at the same time must not take its marks for another client's.
 type underWay struct {
 	mu       sync.Mutex
 	removals map[provider.GroupID]removing

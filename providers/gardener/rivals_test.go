@@ -37,7 +37,7 @@ func TestRivalsHoldTheOthers(t *testing.T) {
 		named  bool     // the oldest is named, by hand
 		rivals map[marker][]int
 	}{
-		"nobody is first":        {first: []string{"2", "soon"}},
+		"no machine is first":    {first: []string{"2", "soon"}},
 		"below the mark":         {first: []string{"0"}, rivals: map[marker][]int{timestamped: {0}, names: {0}, priority: {0}}},
 		"two below the mark":     {first: []string{"0", "-3"}, rivals: map[marker][]int{timestamped: {0, 1}, names: {0, 1}, priority: {0, 1}}},
 		"marked":                 {first: []string{"1"}, rivals: map[marker][]int{names: {0}, priority: {0}}},
@@ -92,9 +92,9 @@ func TestRivalsHoldTheOthers(t *testing.T) {
 	}
 }
 
-// What a removal under way has marked holds nobody: the others are being drained, and
-// would be restored for a second's sake. What it leaves marked does.
-func TestARemovalUnderWayHoldsNobody(t *testing.T) {
+// The marks of a removal under way hold no machine: the others are being drained, and would be
+// restored for a hold of a second. Marks that it leaves behind do.
+func TestARemovalUnderWayHoldsNoMachine(t *testing.T) {
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)
 	cfg := anywhere
@@ -203,8 +203,7 @@ func TestTheTargetWaitsForMarksOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// A mark whose answer was lost is one to be restored; one that was refused is not
-// ours, whoever sets it.
+// A mark whose answer was lost is restored. One that was refused is not ours, even if another client sets it.
 func TestPrioritiesWhoseAnswerWasLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		mishap kubetest.Mishap
@@ -238,8 +237,8 @@ func TestPrioritiesWhoseAnswerWasLost(t *testing.T) {
 	}
 }
 
-// A conflict of replicas can be one with our own write, whose answer was lost. If then
-// nobody can look before the deadline, the marks stay: they may be paid for.
+// A conflict of replicas can be one with our own write, whose answer was lost. If no read succeeds
+// before the deadline, the marks stay: replicas may have been lowered for them.
 func TestPrioritiesStayWhereTheTargetMayHaveFallen(t *testing.T) {
 	w, _, machines := three(t)
 	w.Understands(gardenertest.Neither)

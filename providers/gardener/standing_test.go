@@ -94,7 +94,7 @@ func TestPoolsKeepTheirLimits(t *testing.T) {
 			i := rapid.IntRange(0, n-1).Draw(r, "zone")
 			before, had := sum(), w.Deployment(zone(i)).Spec.Replicas
 			hand := rapid.IntRange(0, 5).Draw(r, "hand")
-			if hand < 2 { // somebody else comes first, and the patch meets a conflict
+			if hand < 2 { // another client comes first, and the patch meets a conflict
 				w.Arm(kubetest.Fault{Verb: "patch", Times: 1, Then: func() {
 					if err := w.EditDeployment(zone(i), func(d *v1alpha1.MachineDeployment) {
 						d.Spec.Replicas += int32(2*hand) - 1

@@ -14,9 +14,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/providers/kube"
 )
 
-// attempts bounds how often a write looks again because somebody else's came first:
-// machine-controller-manager writes the status of a group that grows many times a
-// second.
+// attempts bounds how often a write reads again because another client's write came first:
+// machine-controller-manager writes the status of a group that grows many times a second.
 const attempts = 10
 
 // Grow sets spec.replicas, after a fresh look at the whole pool. The write expects that
@@ -119,8 +118,8 @@ func (p *Provider) afterGrowth(ctx context.Context, before look, req provider.Gr
 	return l.above(req)
 }
 
-// above is the error of a scale-up that was done, if the pool has more than its maximum
-// with it: somebody else has changed the pool between the look and the write.
+// above is the error of a scale-up that was done, if the pool now has more than its maximum:
+// another client has changed the pool between the look and the write.
 //
 // Nothing is taken back. As soon as replicas are written, machine-controller-manager may
 // make the machine, and lower replicas would then end one that it chooses. We err to a
@@ -131,7 +130,7 @@ func (l look) above(req provider.GrowRequest) *provider.Error {
 		return nil
 	}
 	e := kube.Refuse(provider.OpGrow, req.Group, provider.Limit, "its replicas were raised from %d to %d, and the pool "+
-		"%s was changed by somebody else meanwhile: it has %d machines in all of its zones, %d above its maximum of %d; "+
+		"%s was changed by another client meanwhile: it has %d machines in all of its zones, %d above its maximum of %d; "+
 		"what was asked for is not taken back, and nothing grows until the pool is below its maximum",
 		req.From, req.To, l.pool.id, l.pool.target(), l.pool.target()-l.pool.limits.max, l.pool.limits.max)
 	e.MayHaveHappened = true

@@ -60,8 +60,8 @@ type Fault struct {
 	Times int
 	// Met is called as a request meets it.
 	Met func()
-	// Then is run after the request was answered with the mishap, or, if there
-	// is none, before it is served: somebody comes in between.
+	// Then is run after the request was answered with the mishap, or, if there is none, before it is
+	// served: here a test makes another client write in between.
 	Then func()
 }
 
@@ -152,6 +152,6 @@ func forbidden(c call) *status {
 		where = "at the cluster scope"
 	}
 	return &status{
-		code: 403, reason: "Forbidden", message: fmt.Sprintf("%s is forbidden: nobody may %s it %s", c.what(), c.verb, where),
+		code: 403, reason: "Forbidden", message: fmt.Sprintf("%s is forbidden: none may %s it %s", c.what(), c.verb, where),
 	}
 }

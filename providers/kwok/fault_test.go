@@ -264,8 +264,7 @@ func TestManyGroupsWithoutNodesGrowAtOnce(t *testing.T) {
 	}
 }
 
-// Somebody else who grows the group between the read and the write makes the
-// growth a conflict, and nothing is written.
+// If another client grows the group between the read and the write, the scale-up is a conflict, and nothing is written.
 func TestAGrowthThatCameFirst(t *testing.T) {
 	s := newAPIServer(t)
 	p := newBroken(t, s, neverRegisters)
@@ -292,8 +291,7 @@ func TestAGrowthThatCameFirst(t *testing.T) {
 	}
 }
 
-// What somebody wrote into the ConfigMap that is no machine is an error, by
-// entry, and never a smaller group.
+// An entry of the ConfigMap that is no machine is an error of that entry, and never makes the group smaller.
 func TestAConfigMapThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"group":"web","fault":"never-registers","created":"today"}`:                         `data[web-x]: not a machine`,

@@ -452,7 +452,7 @@ func TestLeavingASharedReading(t *testing.T) {
 	if _, err := p.Inventory(ctx); err == nil {
 		t.Error("a caller that left got an inventory")
 	}
-	<-gone // or the test times out: nobody waits, so the request must end
+	<-gone // or the test times out: no caller waits, so the request must end
 }
 
 func TestWhereTemplatesComeFrom(t *testing.T) {

@@ -62,7 +62,7 @@ func deleting(m *workers.MachineDeployment)    { m.Deleting = true }
 func ofCluster2(m *workers.MachineDeployment)  { m.Cluster = "c2" }
 func withoutWish(m *workers.MachineDeployment) { m.Wanted = nil }
 
-// annotated has the autoscaler's annotations, whoever wrote them.
+// annotated has the autoscaler's annotations, of an unknown client.
 func annotated(minSize, maxSize string) func(*workers.MachineDeployment) {
 	return func(m *workers.MachineDeployment) {
 		m.MinSize, m.MaxSize = &minSize, &maxSize

@@ -9,8 +9,7 @@
 //
 // Two sentences govern all of it. Whether a group is autoscaled is what the
 // Cluster's spec says, never what annotations on a machine deployment say: those
-// lag behind the spec, and anybody can write them. And the replicas of an
-// autoscaled group belong to the autoscaler: they are written once when there is
-// no other way (nobody has set them, the group has just become autoscaled, its
-// range has changed), and then let go.
+// lag behind the spec, and anybody can write them. And the replicas of an autoscaled group belong
+// to the autoscaler: this controller writes them once when there is no other way (they are not set,
+// the group has just become autoscaled, its range has changed), and then gives up their ownership.
 package workers

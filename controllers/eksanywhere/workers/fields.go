@@ -17,8 +17,8 @@ const FieldManager = "plimsoll-eks-anywhere"
 //
 // A field that its only owner no longer applies is removed: if FieldManager wrote
 // the replicas, its next apply without them would take them away, and the default
-// might not be what the autoscaler had set. What HandOverManager wrote stays, and
-// whoever changes it, such as the autoscaler, owns it from then on.
+// might not be what the autoscaler had set. What HandOverManager wrote stays. The client that
+// changes it next, such as the autoscaler, owns it from then on.
 const HandOverManager = "plimsoll-eks-anywhere-handover"
 
 // Fields are owned fields, as the API server notes them: a tree of keys like

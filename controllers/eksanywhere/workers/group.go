@@ -17,7 +17,7 @@ type Workers struct {
 	Cluster string
 	Groups  []Group // in the order of the spec
 	// Leftover are the cluster's machine deployments that belong to no group, by
-	// name: those of a group that was removed, or somebody else's.
+	// name: those of a group that was removed, or of another owner.
 	Leftover []MachineDeployment
 	// Empty: there is no machine deployment of any cluster where they are looked for.
 	Empty bool

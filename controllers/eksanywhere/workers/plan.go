@@ -231,7 +231,7 @@ func steps(g Group, i int, md MachineDeployment, body map[string]any) []Step {
 // Cluster's spec stays as it is: that costs annotations, and must not cost nodes.
 func handOver(md MachineDeployment, bounds Range) (int, string) {
 	if md.Wanted == nil {
-		return bounds.Min, fmt.Sprintf("replicas set to %d, the minimum: nobody had set any", bounds.Min)
+		return bounds.Min, fmt.Sprintf("replicas set to %d, the minimum: they were not set", bounds.Min)
 	}
 	n := bounds.Clamp(*md.Wanted)
 	isNew := md.AppliedRange == nil || *md.AppliedRange != bounds.String()

@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 	}{
 		{"fixed, taken over", groups(fixed("a", 2)), mds(md("c1-a", 2)), []step{{workers.Apply, "c1-a", replicasBody(2)}}, nil},
 		{"fixed, as it should be", groups(fixed("a", 2)), mds(md("c1-a", 2, owned(ownsReplicas))), nil, nil},
-		{"fixed, moved by somebody", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsReplicas))), []step{{workers.Apply, "c1-a", replicasBody(2)}}, nil},
+		{"fixed, changed by another client", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsReplicas))), []step{{workers.Apply, "c1-a", replicasBody(2)}}, nil},
 		{"fixed without a count", groups(v1alpha1.WorkerNodeGroup{Name: "a"}), mds(md("c1-a", 3)), []step{{workers.Apply, "c1-a", replicasBody(1)}}, nil},
 
 		{"autoscaled, taken over within its range", groups(scaled("a", 1, 5)), mds(md("c1-a", 3)),
@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 			[]step{{workers.HandOver, "c1-a", replicasBody(5)}, {workers.Apply, "c1-a", rangeBody("1", "5")}}, nil},
 		{"autoscaling removed", groups(fixed("a", 2)), mds(md("c1-a", 5, owned(ownsRange), applied("1", "5"))),
 			[]step{{workers.Unannotate, "c1-a", noAnnotations}, {workers.Apply, "c1-a", replicasBody(2)}}, nil},
-		{"autoscaling removed, annotations are somebody else's", groups(fixed("a", 2)),
+		{"autoscaling removed, annotations are another client's", groups(fixed("a", 2)),
 			mds(md("c1-a", 2, owned(ownsReplicas), annotated("1", "5"))),
 			[]step{{workers.Unannotate, "c1-a", noAnnotations}}, nil},
 
@@ -157,7 +157,7 @@ func TestPlan(t *testing.T) {
 			nil, []string{workers.NotDeleted}},
 		{"simulated machines that this controller never applied to", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, simulated)), nil, []string{workers.NotDeleted}},
 		{"a group that was removed and is on its way out", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4, owned(ownsRange), deleting)), nil, nil},
-		{"somebody else's machine deployment", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4)), nil, []string{workers.NotDeleted}},
+		{"a machine deployment of another owner", groups(fixed("a", 1)), mds(md("c1-a", 1, owned(ownsReplicas)), md("c1-b", 4)), nil, []string{workers.NotDeleted}},
 		{"one that is being deleted is left to it", groups(fixed("a", 1)), mds(md("c1-a", 4, deleting)), nil, nil},
 		{"one that cannot be made here", groups(scaled("a", 1, 5)), nil, nil, []string{workers.NotCreated}},
 		{"another cluster's name", groups(kwok(fixed("a", 1), "t")), mds(md("c1-a", 4, ofCluster2)), nil, []string{workers.NameTaken}},

@@ -176,7 +176,7 @@ func TestOtherWriter(t *testing.T) {
 		wrote   workers.Wrote
 		want    string
 	}{
-		{"nobody has written it", []metav1.ManagedFieldsEntry{entry("eks-a", list)}, v1alpha1.Condition{}, a, workers.Wrote{}, ""},
+		{"it has no owner", []metav1.ManagedFieldsEntry{entry("eks-a", list)}, v1alpha1.Condition{}, a, workers.Wrote{}, ""},
 		{"it is ours", []metav1.ManagedFieldsEntry{entry("eks-a", elsewhat), entry(workers.FieldManager, list)}, a, b, workers.Wrote{}, ""},
 		{"the list is another's, and another condition stands there", []metav1.ManagedFieldsEntry{entry("eks-a", list)}, b, a, wrote("A"), "eks-a"},
 		{"the list is another's, and ours still stands there", []metav1.ManagedFieldsEntry{entry("eks-a", list)}, a, b, wrote("A"), ""},

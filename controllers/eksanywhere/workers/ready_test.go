@@ -88,7 +88,7 @@ func TestReady(t *testing.T) {
 		// The spec decides, not annotations.
 		{"autoscaling added, not annotated yet", cluster(), groups(scaled("a", 1, 5)), mds(md("c1-a", 3)), whole, ""},
 		{"autoscaling removed, still annotated", cluster(), groups(fixed("a", 2)), mds(md("c1-a", 5, annotated("1", "5"))), "ScalingDown Info", "Scaling down worker nodes, 2 expected (5 actual)"},
-		{"a fixed group that somebody annotated", cluster(), groups(fixed("a", 2)), mds(md("c1-a", 2, annotated("1", "5"))), whole, ""},
+		{"a fixed group that another client annotated", cluster(), groups(fixed("a", 2)), mds(md("c1-a", 2, annotated("1", "5"))), whole, ""},
 
 		// Rollouts of autoscaled groups.
 		{"rollout with surge at the maximum", cluster(), groups(scaled("a", 1, 5)), mds(md("c1-a", 6, wants(5), rolling(1))), "RollingUpgradeInProgress Info", "Worker nodes of c1-a not up-to-date yet, 6 upgrading (1 up to date)"},
@@ -106,7 +106,7 @@ func TestReady(t *testing.T) {
 		{"split group, fewer than a part of the minimum", cluster(), groups(split(scaled("a", 3, 6), "x", "y")), mds(md("c1-a-x", 2, ready(1), notReady), md("c1-a-y", 2)), "MachineDeploymentNotReady Error", "Machine deployment c1-a-x not ready yet"},
 		{"split group without autoscaling", cluster(), groups(split(fixed("a", 3), "x", "y")), mds(md("c1-a-x", 2), md("c1-a-y", 1)), whole, ""},
 
-		// Specs that nobody filled in.
+		// Specs without a count.
 		{"no count", cluster(), groups(v1alpha1.WorkerNodeGroup{Name: "a"}), mds(md("c1-a", 1)), whole, ""},
 		{"no count, autoscaled", cluster(), groups(scaled("a", 2, 3)), mds(md("c1-a", 3)), whole, ""},
 		{"no name", cluster(), groups(fixed("", 1)), mds(md("c1-md-0", 1)), whole, ""},

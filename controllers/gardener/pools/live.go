@@ -9,8 +9,8 @@ import (
 // MachineDeployment is a machine deployment as the API server has it.
 type MachineDeployment struct {
 	Name, UID, ResourceVersion string
-	// Worker names the Worker that this controller made it for; empty: it is
-	// somebody else's so far. Pool is its worker pool.
+	// Worker names the Worker that this controller made it for. It is empty if this controller did not
+	// make it. Pool is its worker pool.
 	Worker, Pool string
 	Replicas     int32
 	// Asleep: its replicas are 0 since the shoot was hibernated.

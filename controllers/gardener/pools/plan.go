@@ -140,9 +140,9 @@ func (p *Plan) turned(c Cluster, live map[string]MachineDeployment) map[string]b
 // is sized, and nothing else. They are told by their pool's label, since not every
 // cloud's extension names them alike.
 //
-// If the machine deployments were made here before, while the shoot was hibernated,
-// they say so still, and the autoscaler would hold them for ever: nobody else takes
-// that away when the shoot wakes up.
+// Machine deployments that this controller made while the shoot was hibernated are still marked as
+// hibernated, and the autoscaler would hold them for ever: no other controller removes that mark
+// when the shoot wakes up.
 func MakeLimits(c Cluster, seen Seen) Plan {
 	var p Plan
 	for _, pool := range c.Pools {
@@ -178,10 +178,9 @@ func createStep(z Zone, class string, m move) Step {
 
 // adjust adds what must be patched of a machine deployment that is there.
 //
-// Where the annotations say the pool's limits already and the fields of the spec do
-// not stand beside them, somebody has dropped those: to write them again would have
-// no end, and the annotations are enough. They go along with the next patch that
-// changes a limit.
+// Where the annotations have the pool's limits and the fields of the spec are missing, another
+// client or the API server has dropped those fields. Writing them again at every look would never
+// end, and the annotations are enough. The next patch that changes a limit writes the fields too.
 func (p *Plan) adjust(md MachineDeployment, what string, want, limits map[string]any, m move) {
 	patch := mergePatch(md.Object, want)
 	dropped := nested(md.Object, "spec", "poolMinimum") == nil && nested(md.Object, "spec", "poolMaximum") == nil
@@ -231,7 +230,7 @@ func (p *Plan) leftovers(c Cluster, live []MachineDeployment, wanted map[string]
 				Why: "deleted with its machines: its pool or its zone is no longer among the Worker's"})
 		case md.Worker == "":
 			p.note(notDeleted, md.Name, "machine deployment %s belongs to no pool of Worker %s and was not made by this "+
-				"controller: delete it, if nobody else needs it", md.Name, c.Worker)
+				"controller: delete it, unless another controller needs it", md.Name, c.Worker)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func TestDroppedFieldsAreNotWrittenForEver(t *testing.T) {
 			t.Errorf("%s: got %+v: %s", name, plan.Steps, diff)
 		}
 	}
-	md.Object["spec"].(map[string]any)["paused"] = true // somebody's, so that it differs
+	md.Object["spec"].(map[string]any)["paused"] = true // another client's, so that it differs
 	c.Pools[0].Maximum = 5
 	plan := MakePlan(c, seen(c, md))
 	if n := nested(plan.Steps[0].Body, "spec", "poolMaximum"); n != int64(5) {
@@ -326,7 +326,7 @@ func TestExistingPools(t *testing.T) {
 		"by the name":      {MachineDeployments: []MachineDeployment{strange}},
 		"on another seed":  {Restored: map[string]int32{"shoot--p--s-a-z3": 0}},
 		"all at once":      {MachineDeployments: []MachineDeployment{strange, stray}, Restored: map[string]int32{"shoot--p--s-a-z2": 1}},
-		"and somebody's":   {MachineDeployments: []MachineDeployment{stray, {Name: "shoot--p--s-b-z1"}}, Restored: map[string]int32{"else": 1}},
+		"and another's":    {MachineDeployments: []MachineDeployment{stray, {Name: "shoot--p--s-b-z1"}}, Restored: map[string]int32{"else": 1}},
 		"and another pool": {MachineDeployments: []MachineDeployment{stray, {Name: "x"}}},
 	} {
 		if diff := cmp.Diff(map[string]bool{"a": true}, s.Existing(c.Namespace, c.Pools)); diff != "" {

@@ -78,8 +78,8 @@ func (z Zone) create(r room, restored *int32) move {
 // before on the way to less, and whatever comes in between, nothing was raised at the
 // expense of a decrease that is still to come.
 //
-// zones are those whose machine deployments are there and may be written. What goes, or
-// is somebody else's, counts in the room alone.
+// zones are those whose machine deployments are there and may be written. A machine deployment that
+// is being deleted, or that another controller made, only counts against the room.
 func level(zones []Zone, r room, live map[string]MachineDeployment) map[string]int32 {
 	lack := map[string]int32{}
 	for _, z := range zones {

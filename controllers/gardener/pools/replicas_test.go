@@ -112,7 +112,7 @@ func TestReplicasAreWrittenWhen(t *testing.T) {
 		{"a new zone beside ones without their pool's label", c, unlabelled(allThere(c, 2, 2)), nil, map[string]int64{"z3": 0}},
 		{"a new zone beside one that is going, which has its machines still", c, going(allThere(c, 2, 2)), nil, map[string]int64{"z3": 0}},
 		{"waking up: the share of the minimum", c, slept(c, 3), nil, map[string]int64{"z1": 1, "z2": 1, "z3": 1}},
-		{"waking up, and somebody was faster", c, append(slept(c, 2), there(c.Zones()[2], 4)), nil, map[string]int64{}},
+		{"waking up, and another client was faster", c, append(slept(c, 2), there(c.Zones()[2], 4)), nil, map[string]int64{}},
 		{"taken over asleep from Gardener's own controller", c, foreign(allThere(c, 0, 0, 0)), nil, map[string]int64{"z1": 1, "z2": 1, "z3": 1}},
 		{"taken over awake", c, foreign(allThere(c, 4, 0, 0)), nil, map[string]int64{}},
 		{"all at 0 and never hibernated: the autoscaler's business", c, allThere(c, 0, 0, 0), nil, map[string]int64{}},

@@ -40,7 +40,7 @@ func ValidateShoot(shoot v1beta1.Shoot, namespace string, existing func(pool str
 	return f
 }
 
-// ofDefault says of what is warned of a field that its value is nobody's own.
+// ofDefault says in the warnings about a field that its value is a default, which no user set.
 func (w Warnings) ofDefault(at *field.Path) {
 	for i := range w {
 		if w[i].Field == at.String() {

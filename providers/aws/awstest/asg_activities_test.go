@@ -217,7 +217,7 @@ func TestActivitiesArePagedAndFiltered(t *testing.T) {
 		t.Errorf("%d failed activities", len(failed))
 	}
 	_, err := r.asg.DescribeScalingActivities(t.Context(),
-		&autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("nobody")})
+		&autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("missing")})
 	refused(t, err, "ValidationError", "AutoScalingGroup name not found - null")
 	_, err = r.asg.DescribeScalingActivities(t.Context(),
 		&autoscaling.DescribeScalingActivitiesInput{NextToken: aws.String("bogus")})

@@ -163,7 +163,7 @@ func TestGroupsByName(t *testing.T) {
 		return len(out.AutoScalingGroups), nil
 	}
 	if n, err := describe(autoscaling.DescribeAutoScalingGroupsInput{
-		AutoScalingGroupNames: []string{"a", "nobody"},
+		AutoScalingGroupNames: []string{"a", "missing"},
 	}); n != 1 || err != nil {
 		t.Errorf("an unknown name beside a known one: %d groups, %v", n, err)
 	}

@@ -15,7 +15,7 @@ func TestSetDesiredCapacityKeepsTheLimits(t *testing.T) {
 		"New SetDesiredCapacity value 11 is above max value 10 for the AutoScalingGroup.")
 	refused(t, r.setDesired("g", 0), "ValidationError",
 		"New SetDesiredCapacity value 0 is below min value 1 for the AutoScalingGroup.")
-	refused(t, r.setDesired("nobody", 1), "ValidationError", "AutoScalingGroup name not found - null")
+	refused(t, r.setDesired("missing", 1), "ValidationError", "AutoScalingGroup name not found - null")
 	refused(t, r.setDesired("doomed", 2), "ScalingActivityInProgress", "")
 	if g := r.group("g"); *g.DesiredCapacity != 2 {
 		t.Errorf("refusals left the desired capacity at %d", *g.DesiredCapacity)
@@ -36,8 +36,8 @@ func TestTerminateInstance(t *testing.T) {
 	})
 	state, _ := r.cloud.Group("g")
 	ids := state.Live()
-	refused(t, r.terminate("i-0nobody", true), "ValidationError",
-		"Instance Id not found - No managed instance found for instance ID: i-0nobody")
+	refused(t, r.terminate("i-0missing", true), "ValidationError",
+		"Instance Id not found - No managed instance found for instance ID: i-0missing")
 
 	if err := r.terminate(ids[0], true); err != nil {
 		t.Fatal(err)

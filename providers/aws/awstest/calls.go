@@ -96,7 +96,7 @@ func (c *Cloud) Peak(action string) int {
 	return c.calls.peak[action]
 }
 
-// ForgetCalls starts the counts anew.
+// ForgetCalls sets all counts to zero.
 func (c *Cloud) ForgetCalls() {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()

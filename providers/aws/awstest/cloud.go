@@ -12,8 +12,8 @@ import (
 )
 
 // Cloud is an account of AWS in memory. Its clock is the caller's; what is due
-// is done whenever somebody looks (see life.go). All methods may be called from
-// any goroutine; the lock is held over state only, never while a call waits.
+// is done at each call (see life.go). All methods may be called from any
+// goroutine; the lock is held over state only, never while a call waits.
 type Cloud struct {
 	now  func() time.Time
 	born time.Time // when what the spec does not date was made
@@ -218,8 +218,7 @@ func copied[T any](value T) T {
 	return other
 }
 
-// hash is a number that differs at each call, in no order. Real ids have none
-// either, and nobody may rely on one.
+// hash is a number that differs at each call, in no order. Real ids have no order either, and no code may rely on one.
 func (c *Cloud) hash() uint64 {
 	c.serial++
 	h := fnv.New64a()

@@ -221,7 +221,7 @@ func TestServeAndRemote(t *testing.T) {
 	for name, err := range map[string]error{
 		"faults in an account": remote.SetAccount(ctx, awstest.Spec{Faults: []awstest.Fault{{}}}),
 		"a bad account":        remote.SetAccount(ctx, awstest.Spec{Groups: []awstest.Group{{}}}),
-		"an unknown group":     remote.SetDesired(ctx, "nobody", 1),
+		"an unknown group":     remote.SetDesired(ctx, "missing", 1),
 		"an unknown instance":  remote.Kill(ctx, "i-0"),
 		"an unknown step":      remote.Hold(ctx, "g", "nap"),
 		"a bad node group":     remote.SetNodegroups(ctx, awstest.Nodegroup{}),
@@ -231,7 +231,7 @@ func TestServeAndRemote(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := remote.Play(ctx, "nobody", awstest.Launch, 1); err == nil {
+	if _, err := remote.Play(ctx, "missing", awstest.Launch, 1); err == nil {
 		t.Error("play of an unknown group: no error")
 	}
 }

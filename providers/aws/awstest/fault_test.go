@@ -90,7 +90,7 @@ func TestAFaultMeetsWhatItNames(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := r.asg.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{}); err != nil {
-		t.Errorf("a listing that names nobody: %v", err)
+		t.Errorf("a listing that names no group: %v", err)
 	}
 	_, err := r.asg.DescribeAutoScalingGroups(t.Context(),
 		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"other", "g"}})

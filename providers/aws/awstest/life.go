@@ -22,9 +22,9 @@ import (
 // What was decided on is launched, even if the desired capacity has been lowered
 // in between; AWS then ends instances until the number is right, and a healthy
 // one may be among them (https://github.com/kubernetes/autoscaler/issues/10147).
-// Nothing that can be read tells of a launch between Decide and Launch: AWS
-// documents a status for it (WaitingForInstanceId) but not that it is always
-// shown, and whoever relies on it must not be lucky here.
+// Nothing that can be read tells of a launch between Decide and Launch: AWS documents a status for
+// it (WaitingForInstanceId), but not that it is always shown. The fake never shows it, so that no
+// code can rely on it.
 
 // Step is one of the four.
 type Step string
@@ -79,7 +79,7 @@ func (c *Cloud) Settle() {
 // of them.
 func (c *Cloud) Hold(name string, which ...Step) error { return c.hold(name, true, which) }
 
-// Release ends Hold: what is due happens the next time that somebody looks.
+// Release ends Hold: what is due happens at the next call.
 func (c *Cloud) Release(name string, which ...Step) error { return c.hold(name, false, which) }
 
 func (c *Cloud) hold(name string, held bool, which []Step) error {
@@ -119,8 +119,7 @@ type event struct {
 	do  func()
 }
 
-// advance does all that is due, one instant after the other, so that it does
-// not matter how often somebody looks.
+// advance does all that is due, one instant after the other, so that it does not matter how often the cloud is read.
 func (c *Cloud) advance() {
 	now := c.now()
 	for {

@@ -84,7 +84,7 @@ func TestAGroupGrowsAndShrinksStepByStep(t *testing.T) {
 	}
 }
 
-// How often somebody looks makes no difference.
+// How often the cloud is read makes no difference.
 func TestTimeIsFollowedEventByEvent(t *testing.T) {
 	run := func(step time.Duration) []awstest.GroupState {
 		cloud, clock := world(t, awstest.Spec{

@@ -116,7 +116,7 @@ func wireManufacturer(name string) string {
 	return strings.ToLower(name)
 }
 
-// named tells whether a choice of included, required and excluded allows it.
+// named reports whether a choice of included, required or excluded allows it.
 func named(choice, byDefault string, has bool) bool {
 	switch cmp.Or(choice, byDefault) {
 	case "required":

@@ -35,7 +35,7 @@ func (c *controllers) deployment(o *kubetest.Objects, d *v1alpha1.MachineDeploym
 		return s.Labels[v1alpha1.FreezeLabel] == v1alpha1.FreezeValue
 	})
 	if _, labelled := d.Labels[v1alpha1.FreezeLabel]; labelled && !frozen {
-		delete(d.Labels, v1alpha1.FreezeLabel) // nobody but the safety rule freezes
+		delete(d.Labels, v1alpha1.FreezeLabel) // only the safety rule freezes
 		o.Put(encode(d))
 	}
 	total, machines := 0, 0

@@ -196,8 +196,7 @@ func encode(object any) kubetest.Object {
 	return o
 }
 
-// get is an object in its type, nil if there is none that can be read: one that
-// somebody has spoilt has no effect.
+// get is an object in its type, nil if there is none that can be read: one that does not parse has no effect.
 func get[T any](o *kubetest.Objects, namespace, kind, name string) *T {
 	stored := o.Get(kubetest.Key{Kind: kind, Namespace: namespace, Name: name})
 	out := new(T)

@@ -174,8 +174,7 @@ func TestCreationIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Annotations go to the newest MachineSet alone, and nobody but the safety rule freezes a
-// MachineDeployment.
+// Annotations go to the newest MachineSet alone, and only the safety rule freezes a MachineDeployment.
 func TestWhatIsCopiedAndWhatIsUndone(t *testing.T) {
 	w, _, _ := world(t, 2)
 	w.Roll("d")

@@ -19,8 +19,7 @@ type Set struct {
 	Created time.Time
 	// Replicas is its spec's, Available how many of its machines may take pods.
 	Replicas, Available int
-	// Sized is the deployment's replicas when the set was last sized; nil if nobody
-	// has noted them on it.
+	// Sized is the deployment's replicas when the set was last sized; nil if the set has no note of them.
 	Sized *int
 }
 

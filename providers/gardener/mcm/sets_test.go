@@ -52,7 +52,7 @@ func TestIsScaling(t *testing.T) {
 		{"sized for it", []Set{set("a", 0, 3, 3, 3)}, false},
 		{"sized for less", []Set{set("a", 0, 2, 2, 2)}, true},
 		{"an empty set tells nothing", []Set{set("a", 0, 0, 0, 2), set("b", 1, 3, 0, 3)}, false},
-		{"nobody noted for what", []Set{{Name: "a", Replicas: 2}}, false},
+		{"no note for what", []Set{{Name: "a", Replicas: 2}}, false},
 	} {
 		if got := IsScaling(d, test.all); got != test.want {
 			t.Errorf("%s: got %t", test.name, got)

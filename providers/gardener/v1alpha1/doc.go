@@ -3,9 +3,9 @@
 // of its own; and the names of the labels, annotations, phases and error codes
 // that go with it.
 //
-// What flows in and out: JSON. Fields that nobody here needs are left out, so
-// that to write one of these objects back as a whole would lose them: objects of
-// others are changed by patches only. Only who made an object may update it.
+// What flows in and out: JSON. Fields that are not used here are left out, so writing one of these
+// objects back as a whole would lose them: objects of other owners are changed by patches only.
+// Only the client that made an object may update it.
 //
 // Two fields are not machine-controller-manager's: spec.poolMinimum and
 // spec.poolMaximum of a MachineDeployment, which GEP-24 of Gardener proposes. A

@@ -27,8 +27,8 @@ func (d Door) SetTarget(group provider.GroupID, n int) error {
 // Settle ends all that is under way.
 func (d Door) Settle() { d.Cloud.Settle() }
 
-// Starve makes every launch of the group fail for want of capacity, and at once:
-// whoever looks right after asking finds the activity that tells so.
+// Starve makes every launch of the group fail at once for want of capacity: a read right after the
+// request finds the activity that says so.
 func (d Door) Starve(group provider.GroupID) error {
 	found := false
 	err := d.Cloud.Change(func(s *awstest.Spec) {

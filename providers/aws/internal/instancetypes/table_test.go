@@ -10,7 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// TestTheListIsTheTables: nobody edits the list by hand.
+// TestTheListIsTheTables: the list is generated, and not edited by hand.
 func TestTheListIsTheTables(t *testing.T) {
 	made, err := readTable(typesText)
 	if err != nil {
