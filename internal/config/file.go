@@ -92,7 +92,7 @@ func give(set *pflag.FlagSet, flag *pflag.Flag, texts []string) error {
 }
 
 // notBuilt are the fields that are understood and have no effect yet, in the order in which they are told.
-var notBuilt = []string{"policies.consolidation", "policies.headroom"}
+var notBuilt = []string{"policies.headroom"}
 
 // idle has a line for each field of the file that has no effect yet.
 func (f *Flags) idle() []string {

@@ -232,7 +232,11 @@ func TestMistakesInPolicies(t *testing.T) {
 		{`{name: a, groups: [b], budgets: [{nodes: "110%"}]}`, `budgets[0].nodes: "110%" is neither a number`},
 		{`{name: a, groups: [b], budgets: [{rate: fast}]}`, `budgets[0].rate: "fast" is not a number in a time`},
 		{`{name: a, groups: [b], budgets: [{nodes: 1, reasons: [Idle]}]}`, `reasons[0]: "Idle" is none of Empty,`},
-		{`{name: a, groups: [b], consolidation: {policy: Always}}`, `consolidation.policy: "Always" is none of WhenEmpty,`},
+		{`{name: a, groups: [b], moves: {consolidation: Always}}`, `moves.consolidation: "Always" is none of WhenEmpty,`},
+		{`{name: a, groups: [b], moves: {minSavingsPerHour: -1}}`, `moves.minSavingsPerHour: -1 is below 0`},
+		{`{name: a, groups: [b], moves: {minSavingsShare: 1.1}}`, `moves.minSavingsShare: 1.1 is above 1`},
+		{`{name: a, groups: [b], moves: {replaceAfter: 5s}}`, `moves.replaceAfter: 5s is below 1m`},
+		{`{name: a, groups: [b], moves: {replaceConditions: [Ready]}}`, `moves.replaceConditions: Ready is true of nodes`},
 		{`{name: a, groups: [b], headroom: {nodes: some}}`, `headroom.nodes: "some" is neither a number`},
 	} {
 		set, flags := everyFlag()
@@ -265,25 +269,29 @@ policies:
     scaleDown: {unneededTime: 1m, unreadyTime: 2m, utilizationThreshold: 0.6, gpuUtilizationThreshold: 0.7,
       ignoreDaemonSetUtilization: true}
     nodeHealth: {maxProvisionTime: 3m, maxStartupTime: 4m}
-    consolidation: {policy: WhenEmpty}
+    moves: {consolidation: WhenCheaper, minSavingsPerHour: 1, minSavingsShare: 0.2, minSavingsPerDisruption: 0.3,
+      stay: 5m, replaceAfter: 6m, replaceDrifted: true, replaceConditions: [DiskFailing]}
+    headroom: {nodes: 10%}
 `)
 	if err := set.Parse([]string{"--config=" + file}); err != nil {
 		t.Fatal(err)
 	}
 	c, warnings, err := flags.Config()
-	const idle = "policies[0].consolidation.policy: it has no effect: policies.consolidation is not built yet"
+	const idle = "policies[0].headroom.nodes: it has no effect: policies.headroom is not built yet"
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], idle) {
 		t.Fatal(warnings, err)
 	}
 	p := c.Policy.Groups.Policies[0]
-	o := p.Options
+	o, m := p.Options, p.Moves
 	all := c.Policy.Groups.Pause
 	got := fmt.Sprintln(all.Until.UTC(), all.Reason, p.Name, p.Groups, p.Selector, *p.Priority, *p.Price,
 		*p.Size.Min, *p.Size.Max, p.Schedule[0].Window, *p.Schedule[0].Max, *o.ScaleDownUnneededTime,
 		*o.ScaleDownUnreadyTime, *o.ScaleDownUtilizationThreshold, *o.ScaleDownGPUUtilizationThreshold,
-		*o.IgnoreDaemonSetsUtilization, *o.MaxNodeProvisionTime, *o.MaxNodeStartupTime)
+		*o.IgnoreDaemonSetsUtilization, *o.MaxNodeProvisionTime, *o.MaxNodeStartupTime, *m.Consolidation,
+		*m.MinSavingsPerHour, *m.MinSavingsShare, *m.MinSavingsPerDisruption, *m.Stay, *m.ExpireAfter, *m.Drifted, *m.Unsound)
 	want := "2026-12-24 18:00:00 +0000 UTC holidays a [^(?s:web-.*)$] zone=b 7 0.5 1 2 " +
-		"@daily Asia/Tokyo for 1h 4 1m0s 2m0s 0.6 0.7 true 3m0s 4m0s\n"
+		"@daily Asia/Tokyo for 1h 4 1m0s 2m0s 0.6 0.7 true 3m0s 4m0s WhenCheaper " +
+		"1 0.2 0.3 5m0s 6m0s true [DiskFailing]\n"
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

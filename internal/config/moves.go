@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
 
 // moves binds the flags that say which nodes are worth replacing.
@@ -40,7 +41,7 @@ func (f *Flags) moves() {
 }
 
 func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, args ...any)) {
-	if kind, ok := model.ConsolidationNamed(f.consolidation); ok {
+	if kind, ok := policy.ConsolidationNamed(f.consolidation); ok {
 		m.Consolidation = kind
 	} else {
 		wrong("consolidation", "%q is none of WhenEmpty, WhenUnneeded, WhenCheaper", f.consolidation)

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -87,7 +90,7 @@ func (r *policyReader) policy(path string, p *v1alpha1.Policy) policy.Policy {
 		})
 	}
 	r.options(path, p, &out.Options)
-	r.consolidation(path+".consolidation", p.Consolidation)
+	out.Moves = r.moves(path+".moves", p.Moves)
 	if h := p.Headroom; h != nil && !amount.MatchString(h.Nodes) {
 		r.wrong(path+".headroom.nodes", "%q is neither a number nor a share such as 10%%", h.Nodes)
 	}
@@ -252,21 +255,38 @@ func (r *policyReader) rate(path, text string) *budget.Rate {
 	return &budget.Rate{Count: n, Over: d}
 }
 
-func (r *policyReader) consolidation(path string, c *v1alpha1.Consolidation) {
-	if c == nil {
-		return
+func (r *policyReader) moves(path string, m *v1alpha1.GroupMoves) (out policy.Moves) {
+	if m == nil {
+		return out
 	}
-	if c.Policy != "" {
-		r.oneOf(path+".policy", c.Policy, []string{"WhenEmpty", "WhenUnneeded", "WhenCheaper"})
+	if m.Consolidation != "" {
+		r.oneOf(path+".consolidation", m.Consolidation, []string{"WhenEmpty", "WhenUnneeded", "WhenCheaper"})
+		kind, _ := policy.ConsolidationNamed(m.Consolidation)
+		out.Consolidation = &kind
 	}
-	for field, v := range map[string]*float64{"minSavingsPerHour": c.MinSavingsPerHour,
-		"minSavingsShare": c.MinSavingsShare, "minSavingsPerDisruption": c.MinSavingsPerDisruption} {
-		if v != nil && *v < 0 {
-			r.wrong(path+"."+field, "%v is below 0", *v)
-		}
+	out.MinSavingsPerHour = r.amount(path+".minSavingsPerHour", m.MinSavingsPerHour)
+	out.MinSavingsPerDisruption = r.amount(path+".minSavingsPerDisruption", m.MinSavingsPerDisruption)
+	if out.MinSavingsShare = r.amount(path+".minSavingsShare", m.MinSavingsShare); m.MinSavingsShare != nil &&
+		*m.MinSavingsShare > 1 {
+		r.wrong(path+".minSavingsShare", "%v is above 1, which is all that the nodes cost", *m.MinSavingsShare)
 	}
-	r.time(path+".stay", c.Stay, 0)
-	r.time(path+".expireAfter", c.ExpireAfter, time.Minute)
+	out.Stay = r.time(path+".stay", m.Stay, 0)
+	if out.ExpireAfter = r.time(path+".replaceAfter", m.ReplaceAfter, 0); out.ExpireAfter != nil &&
+		*out.ExpireAfter > 0 && *out.ExpireAfter < time.Minute {
+		r.wrong(path+".replaceAfter", "%s is below 1m, and not 0", *out.ExpireAfter)
+	}
+	out.Drifted, out.Unsound = m.ReplaceDrifted, m.ReplaceConditions
+	if m.ReplaceConditions != nil && slices.Contains(*m.ReplaceConditions, string(corev1.NodeReady)) {
+		r.wrong(path+".replaceConditions", "%s is true of nodes that are well", corev1.NodeReady)
+	}
+	return out
+}
+
+func (r *policyReader) amount(path string, v *float64) *float64 {
+	if v != nil && !(*v >= 0 && *v <= math.MaxFloat64) {
+		r.wrong(path, "%v is below 0, or no amount", *v)
+	}
+	return v
 }
 
 func (r *policyReader) oneOf(path, text string, known []string) {

@@ -157,7 +157,7 @@ func (m *maker) findUnneeded() *scaledown.Search {
 
 // findMoves finds nodes that are worth replacing, and begins to buy for some of them.
 func (m *maker) findMoves(search *scaledown.Search) {
-	if m.policy.Moves.Consolidation != model.WhenCheaper && !m.policy.Moves.Renews() {
+	if !search.Replaces() {
 		return
 	}
 	r := replace.Find(replace.Input{

@@ -158,7 +158,9 @@ func set(p *model.Policy, key string, vals []string) error {
 			{Priority: 0, Grace: time.Minute}, {Priority: 1000, Grace: 20 * time.Second},
 		}
 	case "consolidation":
-		p.Moves.Consolidation, _ = model.ConsolidationNamed(vals[0])
+		p.Moves.Consolidation, _ = policy.ConsolidationNamed(vals[0])
+	case "of":
+		return addPolicy(p, vals)
 	case "replace-after":
 		p.Moves.ExpireAfter, err = time.ParseDuration(vals[0])
 	case "replace-drifted":
@@ -176,6 +178,29 @@ func set(p *model.Policy, key string, vals []string) error {
 	default:
 		return fmt.Errorf("%q is not a setting that plan takes", key)
 	}
+	return err
+}
+
+// addPolicy adds a policy for the groups of a pattern: of=(dear,consolidation=WhenCheaper,share=0.4).
+func addPolicy(p *model.Policy, vals []string) (err error) {
+	own := policy.Policy{Name: vals[0], Groups: []*regexp.Regexp{policy.Pattern(vals[0])}}
+	for _, v := range vals[1:] {
+		key, text, _ := strings.Cut(v, "=")
+		switch key {
+		case "consolidation":
+			kind, _ := policy.ConsolidationNamed(text)
+			own.Moves.Consolidation = &kind
+		case "share":
+			own.Moves.MinSavingsShare = new(float64)
+			_, err = fmt.Sscan(text, own.Moves.MinSavingsShare)
+		case "after":
+			after, wrong := time.ParseDuration(text)
+			own.Moves.ExpireAfter, err = &after, wrong
+		default:
+			return fmt.Errorf("%q is nothing that a policy says here", key)
+		}
+	}
+	p.Groups.Policies = append(p.Groups.Policies, own)
 	return err
 }
 

@@ -6,7 +6,47 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
+
+// Of is what counts for the nodes of a group: what its policies say, and else what is said for the cluster.
+func (p MovePolicy) Of(g *Group) MovePolicy {
+	own := &g.Settled.Moves
+	take(&p.Consolidation, own.Consolidation)
+	take(&p.MinSavingsPerHour, own.MinSavingsPerHour)
+	take(&p.MinSavingsShare, own.MinSavingsShare)
+	take(&p.MinSavingsPerDisruption, own.MinSavingsPerDisruption)
+	take(&p.Stay, own.Stay)
+	take(&p.ExpireAfter, own.ExpireAfter)
+	take(&p.Drifted, own.Drifted)
+	take(&p.Unsound, own.Unsound)
+	return p
+}
+
+func take[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Stricter is what counts for nodes of two groups that go together: whatever both want saved, and left alone for.
+func (p MovePolicy) Stricter(q MovePolicy) MovePolicy {
+	p.MinSavingsPerHour = max(p.MinSavingsPerHour, q.MinSavingsPerHour)
+	p.MinSavingsShare = max(p.MinSavingsShare, q.MinSavingsShare)
+	p.MinSavingsPerDisruption = max(p.MinSavingsPerDisruption, q.MinSavingsPerDisruption)
+	p.Stay = max(p.Stay, q.Stay)
+	return p
+}
+
+// Cheaper reports whether nodes go whose pods have room on cheaper ones.
+func (p *MovePolicy) Cheaper() bool { return p.Consolidation == policy.WhenCheaper }
+
+// OnlyEmpty reports whether no node goes that has pods, unless it is due.
+func (p *MovePolicy) OnlyEmpty() bool { return p.Consolidation == policy.WhenEmpty }
+
+// Replaces reports whether any node may go for others that are bought first.
+func (p *MovePolicy) Replaces() bool { return p.Cheaper() || p.Renews() }
 
 // Renews reports whether nodes are replaced for anything but money.
 func (p *MovePolicy) Renews() bool { return p.ExpireAfter > 0 || p.Drifted || len(p.Unsound) > 0 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
@@ -120,34 +119,10 @@ type ScaleDownPolicy struct {
 	MinMemoryTotal int64
 }
 
-// Consolidation says how far the fleet is made smaller.
-type Consolidation uint8
-
-// The kinds of consolidation.
-const (
-	// WhenUnneeded: nodes go that are used little and whose pods have room elsewhere.
-	WhenUnneeded Consolidation = iota
-	// WhenEmpty: only nodes without pods of their own go.
-	WhenEmpty
-	// WhenCheaper: those of WhenUnneeded go, and nodes whose pods have room on cheaper ones, which are bought first.
-	WhenCheaper
-	// ConsolidationCount is how many kinds there are.
-	ConsolidationCount
-)
-
-var consolidations = [ConsolidationCount]string{"WhenUnneeded", "WhenEmpty", "WhenCheaper"}
-
-func (c Consolidation) String() string { return consolidations[c] }
-
-// ConsolidationNamed finds a kind by its name.
-func ConsolidationNamed(name string) (Consolidation, bool) {
-	i := slices.Index(consolidations[:], name)
-	return Consolidation(max(i, 0)), i >= 0
-}
-
-// MovePolicy bounds moves: which are worth it, and how long one may take.
+// MovePolicy says which nodes go beside those that nothing needs, what a move must be worth, and how long one may
+// take. Of says what counts for one group.
 type MovePolicy struct {
-	Consolidation Consolidation
+	Consolidation policy.Consolidation
 	// A move must save at least so much: by the hour in the currency of the prices, of what its nodes cost
 	// (0 to 1), and by the hour for each pod that it evicts.
 	MinSavingsPerHour, MinSavingsShare, MinSavingsPerDisruption float64

@@ -45,6 +45,7 @@ type Policy struct {
 	Schedule []Scheduled
 	// Options count where the group has none of its own in its cloud.
 	Options provider.Options
+	Moves   Moves
 	Pause   *Pause
 }
 
@@ -92,6 +93,7 @@ type Resolved struct {
 	// Until is when a window next opens or closes, zero if none does.
 	Until time.Time
 	Pause *Pause
+	Moves Moves
 }
 
 // Groups gives the groups as they are to be decided on, what was settled for each, and when time alone
@@ -149,6 +151,7 @@ func (s *Set) resolve(g *provider.Group, r *Resolved, now time.Time) {
 			}
 		}
 		overlay(&options, p.Options)
+		r.Moves.overlay(&p.Moves)
 		r.Pause = p.Pause.longer(r.Pause, now)
 	}
 	overlay(&options, g.Options)

@@ -101,6 +101,8 @@ type brake struct {
 // Snapshot is the scenario as seen through the ledger and the snapshot.
 func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	seen := s.Observation()
+	in := &seen.Inventory
+	in.Groups, seen.Settled, seen.SettledUntil = p.Groups.Groups(in.Groups, seen.Now)
 	m := s.Memory
 	plain := snapshot.New(nil, seen, model.Standing{}, p.Rules)
 	// The names of its pods identify an app's class: its labels may not be part of the class.

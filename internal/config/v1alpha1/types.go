@@ -271,8 +271,8 @@ type Policy struct {
 	NodeHealth *GroupHealth `json:"nodeHealth,omitempty"`
 	// Pause stops buying and removing in each group.
 	Pause *Pause `json:"pause,omitempty"`
-	// Consolidation says whether nodes are replaced by cheaper ones. Not built yet.
-	Consolidation *Consolidation `json:"consolidation,omitempty"`
+	// Moves says which nodes go beside empty and unneeded ones, and what that must be worth.
+	Moves *GroupMoves `json:"moves,omitempty"`
 	// Budgets bound how many nodes of these groups go, counted together.
 	Budgets []Budget `json:"budgets,omitempty"`
 	// Headroom is kept free in these groups. Not built yet.
@@ -346,22 +346,25 @@ type Pause struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Consolidation says whether nodes are replaced by cheaper ones. Not built yet.
-type Consolidation struct {
-	// Policy is WhenEmpty, WhenUnneeded (the default) or WhenCheaper.
-	Policy string `json:"policy,omitempty"`
-	// MinSavingsPerHour is the least that a move saves, in the currency of the prices.
+// GroupMoves is Moves of some groups. A move with nodes of several groups must be worth what each of them asks for.
+type GroupMoves struct {
+	// Consolidation is WhenEmpty, WhenUnneeded or WhenCheaper, see --consolidation.
+	Consolidation string `json:"consolidation,omitempty"`
+	// MinSavingsPerHour is the least that a move to cheaper nodes saves, in the currency of the prices.
 	MinSavingsPerHour *float64 `json:"minSavingsPerHour,omitempty"`
-	// MinSavingsShare is the least share of the cost before that a move saves, 0 to 1.
+	// MinSavingsShare is the least share of what its nodes cost that a move saves, 0 to 1.
 	MinSavingsShare *float64 `json:"minSavingsShare,omitempty"`
-	// MinSavingsPerDisruption is the least ratio of savings to disruption.
+	// MinSavingsPerDisruption is the least that a move saves by the hour for each node that goes and each pod that
+	// it evicts.
 	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty"`
-	// Stay is how long what was moved for savings, or bought for it, is not moved again.
+	// Stay is how long the nodes of a move are left alone by others when it is over.
 	Stay string `json:"stay,omitempty"`
-	// ExpireAfter is the age at which nodes are replaced.
-	ExpireAfter string `json:"expireAfter,omitempty"`
-	// Drift replaces nodes that differ from their group's template.
-	Drift *bool `json:"drift,omitempty"`
+	// ReplaceAfter is how old a node may get before it is replaced; 0s: as old as it likes.
+	ReplaceAfter string `json:"replaceAfter,omitempty"`
+	// ReplaceDrifted replaces nodes that are not what their group makes now.
+	ReplaceDrifted *bool `json:"replaceDrifted,omitempty"`
+	// ReplaceConditions are types of conditions of nodes; a node of which one is true is replaced. [] are none.
+	ReplaceConditions *[]string `json:"replaceConditions,omitempty"`
 }
 
 // Budget bounds how many nodes go. Of several that cover a node, each must have room.

@@ -31,7 +31,7 @@ func (f *finder) begin() {
 	for i := range f.found {
 		m := &f.found[i]
 		m.ID = fmt.Sprintf("move/%s/%d", m.Goes[0], f.s.Now.UnixNano())
-		m.Patience, m.Stay = f.p.Patience, f.p.Stay
+		m.Patience, m.Stay = f.p.Patience, m.gate.Stay
 		m.Began, m.Entered = f.s.Now, f.s.Now
 		why := f.waits(m, going, grows)
 		for _, id := range m.nodes {

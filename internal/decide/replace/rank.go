@@ -11,7 +11,9 @@ import (
 // together.
 func (f *finder) rankDue(rests map[string]bool) {
 	for i := range f.s.Nodes {
-		f.wakeAt(f.p.Expires(&f.s.Nodes[i])) // others are to know then, too
+		if n := &f.s.Nodes[i]; n.Group >= 0 {
+			f.wakeAt(f.Search.MovesOf(n.Group).Expires(n)) // others are to know then, too
+		}
 	}
 	for _, n := range f.Search.Movable() {
 		node := &f.s.Nodes[n.Node]
@@ -34,14 +36,15 @@ func (f *finder) rank(rests map[string]bool) {
 	for _, n := range f.Search.Movable() {
 		node := &f.s.Nodes[n.Node]
 		price, ok := f.priceOf(node)
-		if n.Due != nil || !ok || f.Search.Received(n.Node) || rests[node.Name] {
+		own := f.Search.MovesOf(node.Group)
+		if n.Due != nil || !own.Cheaper() || !ok || f.Search.Received(n.Node) || rests[node.Name] {
 			continue
 		}
 		if f.movedLately(n.Moving) || f.led(n.Housed) {
 			continue
 		}
 		c := candidate{Movable: n, price: price, pain: pain(f.s, n.Moving)}
-		if c.waste = price - f.Buyer.Least(n.Housed); c.waste > 0 && c.waste >= f.p.MinSavingsShare*price {
+		if c.waste = price - f.Buyer.Least(n.Housed); c.waste > 0 && c.waste >= own.MinSavingsShare*price {
 			f.list = append(f.list, c)
 		}
 	}

@@ -53,10 +53,6 @@ type Result struct {
 // Find finds moves. The world is left as it was.
 func Find(in Input) Result {
 	f := &finder{Input: in, s: in.Snapshot, p: in.Policy.Moves, book: in.Snapshot.Book(in.Policy.Budgets)}
-	cheaper := f.p.Consolidation == model.WhenCheaper && in.Buyer.Sells()
-	if !cheaper && !f.p.Renews() {
-		return f.Result
-	}
 	mark := f.World.Mark()
 	defer f.World.Undo(mark)
 	f.end = f.World.Work().Steps + f.p.StepLimit
@@ -65,7 +61,7 @@ func Find(in Input) Result {
 	f.rankDue(rests)
 	f.search()
 	// 2. Which waste enough to be worth a look? As many together, fewer where that is not worth it.
-	if cheaper {
+	if in.Buyer.Sells() {
 		f.rank(rests)
 		f.search()
 	}
@@ -105,6 +101,11 @@ func (c *candidate) reason() model.Reason {
 	return model.CheaperElsewhere
 }
 
+// policyOf says what counts for a candidate's group.
+func (f *finder) policyOf(c *candidate) *model.MovePolicy {
+	return f.Search.MovesOf(f.s.Nodes[c.Node].Group)
+}
+
 // exitOf is how budgets call a reason.
 func exitOf(why model.Reason) budget.Reason { return model.ExitReason(why, false, true) }
 
@@ -114,6 +115,8 @@ type found struct {
 	nodes []model.NodeID
 	comes map[int]int // by group
 	pain  float64
+	// gate is what the groups of its nodes ask of it.
+	gate model.MovePolicy
 	// due says why its nodes are to be replaced whatever that costs, nil if it is for the money.
 	due *model.Verdict
 }
@@ -160,13 +163,13 @@ func (f *finder) next() {
 
 // try empties nodes together, and reports whether that is worth it. If it is, it is done in the world.
 func (f *finder) try(list []candidate) bool {
-	m := found{due: list[0].Due}
+	m := found{due: list[0].Due, gate: *f.policyOf(&list[0])}
 	m.Reason = list[0].reason()
 	var pods []model.Batch
 	var groups []int
 	for i := range list {
 		c := &list[i]
-		m.nodes = append(m.nodes, c.Node)
+		m.nodes, m.gate = append(m.nodes, c.Node), m.gate.Stricter(*f.policyOf(c))
 		m.Goes = append(m.Goes, f.s.Nodes[c.Node].Name)
 		m.Before += c.price
 		m.Pods += len(c.Moving)
@@ -238,8 +241,8 @@ func (f *finder) price(m *found) bool {
 		return true
 	}
 	saved := m.Savings()
-	least := math.Max(f.p.MinSavingsPerHour, f.p.MinSavingsShare*m.Before)
-	return saved > tiny*m.Before && saved >= least && saved >= f.p.MinSavingsPerDisruption*m.pain
+	least := math.Max(m.gate.MinSavingsPerHour, m.gate.MinSavingsShare*m.Before)
+	return saved > tiny*m.Before && saved >= least && saved >= m.gate.MinSavingsPerDisruption*m.pain
 }
 
 // tiny is the share of a price below which two prices are equal.

@@ -1,6 +1,8 @@
 package scaledown
 
 import (
+	"slices"
+
 	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -42,7 +44,7 @@ func (f *finder) ofMove(c *candidate) bool {
 // mayMove notes a node that could go if its pods had room, where moves are asked for.
 func (f *finder) mayMove(c candidate) {
 	n := &f.Snapshot.Nodes[c.node]
-	wanted := f.Policy.Moves.Consolidation == model.WhenCheaper || c.due
+	wanted := f.moves[n.Group].Cheaper() || c.due
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
@@ -56,8 +58,30 @@ func (f *finder) mayMove(c candidate) {
 
 // due says why a node is to be replaced whatever that costs, nil if it is not.
 func (f *finder) due(id model.NodeID) *model.Verdict {
-	return f.Policy.Moves.Due(&f.Snapshot.Nodes[id], f.Snapshot.Now)
+	n := &f.Snapshot.Nodes[id]
+	return f.moves[n.Group].Due(n, f.Snapshot.Now)
 }
+
+// onlyEmpty keeps a node with pods whose group lets only empty ones go.
+func (f *finder) onlyEmpty(group int) *model.Verdict {
+	if !f.moves[group].OnlyEmpty() {
+		return nil
+	}
+	v := &model.Verdict{Reason: model.NotUnderutilized, Detail: "it has pods, and only empty nodes go",
+		Fix: "another --consolidation"}
+	if f.Snapshot.Groups[group].Settled.Moves.Consolidation != nil {
+		v.Fix = "another consolidation in a policy of its group"
+	}
+	return v
+}
+
+// Replaces reports whether nodes of any group may go for others that are bought first.
+func (x *Search) Replaces() bool {
+	return slices.ContainsFunc(x.finder.moves, func(p model.MovePolicy) bool { return p.Replaces() })
+}
+
+// MovesOf says what may go from a group, and what a move of its nodes must be worth.
+func (x *Search) MovesOf(group int) *model.MovePolicy { return &x.finder.moves[group] }
 
 // Movable is a node that nothing keeps but its pods, which have no room elsewhere, or are too many to be moved
 // for nothing; or one that is to be replaced, and whose group has no node to spare.

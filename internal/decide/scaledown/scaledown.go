@@ -98,7 +98,10 @@ func Find(in Input) *Search {
 	s := in.Snapshot
 	f := &finder{
 		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
-		minimums: newMinimums(s, in.Policy.ScaleDown), doubts: doubts(s),
+		minimums: newMinimums(s, in.Policy.ScaleDown), doubts: doubts(s), moves: make([]model.MovePolicy, len(s.Groups)),
+	}
+	for i := range s.Groups {
+		f.moves[i] = in.Policy.Moves.Of(&s.Groups[i])
 	}
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
@@ -134,6 +137,8 @@ func (f *finder) readyMover(order []model.NodeID) *schedsim.Mover {
 type finder struct {
 	Input
 	minimums *minimums
+	// moves says what may go from each group beside what nothing needs.
+	moves    []model.MovePolicy
 	verdicts []model.NodeVerdict // by node
 	unneeded []bool
 	accepted []candidate
@@ -197,10 +202,7 @@ func (f *finder) candidates() []candidate {
 		if n.Occupants > 0 {
 			u := useOf(s, n, f.Policy.ScaleDown)
 			v.Use, c.use = u.fraction, u.fraction
-			if used = u.tooMuch(); f.Policy.Moves.Consolidation == model.WhenEmpty {
-				used = &model.Verdict{Reason: model.NotUnderutilized, Detail: "it has pods, and only empty nodes go",
-					Fix: "another --consolidation"}
-			}
+			used = cmp.Or(f.onlyEmpty(n.Group), u.tooMuch())
 		}
 		if f.ofMove(&c) {
 			continue
