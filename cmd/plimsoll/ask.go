@@ -29,7 +29,8 @@ func bindQuestion(cmd *cobra.Command, own ...string) *question {
 	q.suppose.bind(cmd.Flags())
 	q.flags = config.Bind(cmd.Flags(), providers.All())
 	q.flags.WithoutProvider()
-	q.own = append(own, "filename", "groups", "set", "add-pods", "remove-node")
+	q.flags.BindRequestTimeout()
+	q.own = append(own, "request-timeout", "filename", "groups", "set", "add-pods", "remove-node")
 	help(cmd, func() string {
 		if q.flags.HelpAll() {
 			return ownHelp(cmd, q.own) + q.flags.AllHelp()

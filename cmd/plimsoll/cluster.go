@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
@@ -120,13 +122,9 @@ func (s *clusterSource) addGroups(ctx context.Context, c *clusterfile.Cluster) (
 
 // live reads the cluster and its node groups once. It writes nothing, and takes no lease.
 func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
-	rc, err := restConfig(s.config.Cluster)
+	client, _, err := clientFor(s.config)
 	if err != nil {
 		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	c := &clusterfile.Cluster{Version: version, Unread: map[string]string{}}
 	// 1. The cloud first: deciding knows that a node may be younger than that (rule L5).
@@ -136,13 +134,15 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 		}
 	}
 	// 2. What the leader has written down.
-	left, err := report.ReadLeft(ctx, client, s.config.Cluster.Namespace, s.config.Report.StatusConfigMap)
-	if err != nil {
-		c.Unread[clusterfile.TheMemory] = err.Error()
+	if err := s.readMemory(ctx, client, c); err != nil {
+		return nil, err
 	}
-	c.Memory, c.Pending = left.Memory, left.Document.Pending
 	// 3. The objects.
-	objects, unread := observe.List(ctx, client, s.observing())
+	objects, unread, err := observe.List(ctx, client, s.observing(),
+		func(ctx context.Context) (context.Context, func()) { return patient(ctx, s.config.Cluster) })
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster: %w", err)
+	}
 	for resource, err := range unread {
 		c.Unread[resource] = err.Error()
 	}
@@ -156,6 +156,28 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 	}
 	c.Objects, c.Time = objects, time.Now().UTC()
 	return c, nil
+}
+
+// readMemory reads what the leader has written down. Only a server that does not answer is an error.
+func (s *start) readMemory(ctx context.Context, client kubernetes.Interface, c *clusterfile.Cluster) error {
+	ctx, end := patient(ctx, s.config.Cluster)
+	defer end()
+	m, err := report.StatusMap(ctx, client, s.config.Cluster.Namespace, s.config.Report.StatusConfigMap)
+	if apierrors.IsNotFound(err) {
+		return nil // there is no leader
+	}
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	var left report.Left
+	if err == nil {
+		left, err = report.LeftIn(m)
+	}
+	if err != nil {
+		c.Unread[clusterfile.TheMemory] = err.Error()
+	}
+	c.Memory, c.Pending = left.Memory, left.Document.Pending
+	return nil
 }
 
 // readGroups asks the provider. What it cannot read is kept as what is wrong with it.

@@ -45,8 +45,9 @@ func withCommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 // eksAnywhereCommand runs the controller of EKS Anywhere's worker node groups.
 func eksAnywhereCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "eks-anywhere",
-		Short: "Keep the worker node groups of EKS Anywhere clusters, without overwriting the autoscaler's counts",
+		Use:         "eks-anywhere",
+		Annotations: map[string]string{longLived: "true"},
+		Short:       "Keep the worker node groups of EKS Anywhere clusters, without overwriting the autoscaler's counts",
 		Long: `Keep the machine deployments and the condition WorkersReady of EKS Anywhere clusters
 whose worker counts an autoscaler owns. Runs in the management cluster; docs/eks-anywhere.md
 has the rights that it needs, and how it gets on with EKS Anywhere's own controller.`,

@@ -39,9 +39,10 @@ func dumpCommand() *cobra.Command {
 	from.bind(cmd.Flags())
 	flags := config.Bind(cmd.Flags(), providers.All())
 	flags.WithoutProvider()
+	flags.BindRequestTimeout()
 	help(cmd, func() string {
 		text := "\nDump:\n"
-		for _, name := range []string{"output", "anonymize", "filename", "groups"} {
+		for _, name := range []string{"output", "anonymize", "filename", "groups", "request-timeout"} {
 			text += config.Line(cmd.Flags().Lookup(name))
 		}
 		return text + flags.ProviderHelp()

@@ -153,7 +153,7 @@ func (q *question) askLeader(cmd *cobra.Command, url, kind, name string) (json.R
 	case err == nil:
 		fmt.Fprintln(told, "note: this is the leader's answer")
 		return text, nil
-	case url != "" || ok && said.status == http.StatusNotFound:
+	case url != "" || errors.Is(err, errNoAnswer) || ok && said.status == http.StatusNotFound:
 		return nil, err
 	}
 	fmt.Fprintf(told, "note: the leader cannot be asked, and the cluster is read: %v\n", err)

@@ -10,8 +10,9 @@ import (
 // gardenerControllerCommand runs the controller of Gardener's worker pools.
 func gardenerControllerCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "gardener",
-		Short: "Make the machine deployments of Gardener's worker pools, without overwriting the autoscaler's replicas",
+		Use:         "gardener",
+		Annotations: map[string]string{longLived: "true"},
+		Short:       "Make the machine deployments of Gardener's worker pools, without overwriting the autoscaler's replicas",
 		Long: `Make one machine deployment for each zone of a Gardener shoot's worker pools, with the
 limits of the whole pool on each, and leave their replicas to the autoscaler. Runs on the
 seed; docs/gardener-pools.md has the rights that it needs, and how it gets on with Gardener's

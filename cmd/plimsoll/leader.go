@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
@@ -38,11 +39,7 @@ func (l *toLeader) bind(set *pflag.FlagSet) {
 	c := &l.config
 	set.StringVar(&l.url, "url", "", "address of the page, if it can be reached as it is; none: the leader is found by "+
 		"its lease, and a port is forwarded")
-	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig,
-		"the kubeconfig file; none: the pod's own account, else as kubectl finds it")
-	set.StringVar(&c.Cluster.Server, "kubernetes", c.Cluster.Server, "the API server's address, if not the kubeconfig's")
-	set.StringVarP(&c.Cluster.Namespace, "namespace", "n", c.Cluster.Namespace,
-		"the namespace that the autoscaler runs in")
+	bindCluster(set, &c.Cluster)
 	set.StringVar(&c.Leader.Name, "leader-elect-resource-name", c.Leader.Name, "name of the autoscaler's lease")
 	set.StringVar(&c.Page.Address, "ui-address", c.Page.Address, "what the autoscaler has for --ui-address")
 }
@@ -60,21 +57,18 @@ func (l *toLeader) reach(ctx context.Context) (string, func(), error) {
 	if !ui.Loopback(c.Page.Address) {
 		return "", nil, errors.New("a page that is not bound to the loopback wants a bearer token: ask it by --url, or curl")
 	}
-	rc, err := restConfig(c.Cluster)
+	c.Cluster.ContentType = runtime.ContentTypeJSON // forwarding speaks it; nothing here is large
+	client, rc, err := clientFor(c)
 	if err != nil {
 		return "", nil, err
 	}
-	// Forwarding speaks JSON; nothing here is large.
-	rc.ContentType, rc.AcceptContentTypes = "", ""
-	client, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return "", nil, fmt.Errorf("make a client: %w", err)
-	}
-	pod, err := leaderOf(ctx, client, c.Cluster.Namespace, c.Leader.Name)
+	asking, end := patient(ctx, c.Cluster)
+	defer end()
+	pod, err := leaderOf(asking, client, c.Cluster.Namespace, c.Leader.Name)
 	if err != nil {
 		return "", nil, err
 	}
-	_, err = client.CoreV1().Pods(c.Cluster.Namespace).Get(ctx, pod, metav1.GetOptions{})
+	_, err = client.CoreV1().Pods(c.Cluster.Namespace).Get(asking, pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		// The leader may be a process on this machine.
 		if here, hostErr := os.Hostname(); hostErr == nil && here == pod {
@@ -85,7 +79,7 @@ func (l *toLeader) reach(ctx context.Context) (string, func(), error) {
 	} else if err != nil {
 		return "", nil, fmt.Errorf("find the leader's pod %s/%s: %w", c.Cluster.Namespace, pod, err)
 	}
-	return forward(rc, client, c.Cluster.Namespace, pod, port)
+	return forward(asking, rc, client, c.Cluster.Namespace, pod, port)
 }
 
 // leaderOf is the name of the pod that leads: the lease's holder begins with it.
@@ -108,7 +102,9 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, namespace, name 
 }
 
 // forward forwards a free port of this machine to a pod's.
-func forward(rc *rest.Config, client *kubernetes.Clientset, namespace, pod, port string) (string, func(), error) {
+func forward(
+	ctx context.Context, rc *rest.Config, client *kubernetes.Clientset, namespace, pod, port string,
+) (string, func(), error) {
 	failed := func(err error) (string, func(), error) {
 		return "", nil, fmt.Errorf("forward a port to the pod %s/%s (it needs create on pods/portforward): %w", namespace,
 			pod, err)
@@ -136,6 +132,8 @@ func forward(rc *rest.Config, client *kubernetes.Clientset, namespace, pod, port
 	ended := make(chan error, 1)
 	go func() { ended <- f.ForwardPorts() }()
 	select {
+	case <-ctx.Done():
+		return failed(context.Cause(ctx))
 	case err := <-ended:
 		return failed(cmp.Or(err, errors.New("it ended at once")))
 	case <-ready:

@@ -25,11 +25,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -42,9 +45,45 @@ func main() {
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// quick is how long a command that was asked to end has for that, before the process ends without it: it may
+// wait for standard input, or count.
+const quick = 500 * time.Millisecond
+
+// longLived is the annotation of commands that end what they began when they are asked to end.
+const longLived = "long-lived"
+
+// execute does what a command line says, and gives the process's exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd := root()
-	cmd.SetArgs(arguments(os.Args))
-	os.Exit(exitCode(cmd.ExecuteContext(ctx), os.Stderr))
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	line := arguments(args)
+	cmd.SetArgs(line)
+	found, _, unknown := cmd.Find(line)
+	endsItself := unknown == nil && found.Annotations[longLived] != ""
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		soon := time.After(quick)
+		if endsItself {
+			soon = nil
+		}
+		select {
+		case err = <-ended:
+		case <-soon:
+			err = errInterrupted
+		}
+	}
+	if ctx.Err() != nil && err != nil && !endsItself && !errors.Is(err, errChanges) {
+		err = errInterrupted // whatever else it says, it is for this
+	}
+	return exitCode(err, stderr)
 }
 
 // standIn is the name under which the binary is plimsoll run.

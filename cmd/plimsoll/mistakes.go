@@ -15,13 +15,17 @@ import (
 
 // The exit codes other than 0; docs/cli.md has them.
 const (
-	exitError   = 1
-	exitUsage   = 2
-	exitChanges = 3
+	exitError       = 1
+	exitUsage       = 2
+	exitChanges     = 3
+	exitInterrupted = 130
 )
 
 // errChanges ends a command that has found something that would change, which is no error.
 var errChanges = errors.New("something would change")
+
+// errInterrupted ends a command that was asked to end before it was done.
+var errInterrupted = errors.New("interrupted")
 
 // misuse is an error in the command line itself: nothing was tried.
 type misuse struct{ error }
@@ -38,6 +42,9 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitChanges
 	}
 	fmt.Fprintln(stderr, "plimsoll:", err)
+	if errors.Is(err, errInterrupted) {
+		return exitInterrupted
+	}
 	if errors.As(err, &wrong) {
 		return exitUsage
 	}

@@ -117,11 +117,7 @@ func pausing(
 	c, all := config.Defaults(), false
 	set := cmd.Flags()
 	set.BoolVar(&all, "all", false, "all groups")
-	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", "",
-		"the kubeconfig file; none: the pod's own account, else as kubectl finds it")
-	set.StringVar(&c.Cluster.Server, "kubernetes", "", "the API server's address, if not the kubeconfig's")
-	set.StringVarP(&c.Cluster.Namespace, "namespace", "n", c.Cluster.Namespace,
-		"the namespace that the autoscaler runs in")
+	bindCluster(set, &c.Cluster)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if all == (len(args) == 1) || len(args) > 1 || len(args) == 1 && args[0] == "" {
 			return misusef("%s: name one group, or give --all", cmd.Name())
@@ -129,10 +125,12 @@ func pausing(
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := clientFor(c)
+		client, _, err := clientFor(c)
 		if err != nil {
 			return err
 		}
+		ctx, end := patient(cmd.Context(), c.Cluster)
+		defer end()
 		group := policy.All
 		if !all {
 			group = args[0]
@@ -142,7 +140,7 @@ func pausing(
 			done.Reset()
 			return change(pauses, group, &done)
 		}
-		if err := changePauses(cmd.Context(), client, c.Cluster.Namespace, does); err != nil {
+		if err := changePauses(ctx, client, c.Cluster.Namespace, does); err != nil {
 			return err
 		}
 		_, err = done.WriteTo(cmd.OutOrStdout())

@@ -51,8 +51,9 @@ const lastStatus = 10 * time.Second
 
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Keep the cluster's pods running: grow and shrink its node groups",
+		Use:         "run",
+		Annotations: map[string]string{longLived: "true"},
+		Short:       "Keep the cluster's pods running: grow and shrink its node groups",
 		Example: `  plimsoll run --cloud-provider=kwok --kubeconfig=$HOME/.kube/config
   plimsoll run --cloud-provider=kwok --expander=priority,least-waste --max-nodes-total=100
   plimsoll run --cloud-provider=kwok --mode=observe    # tells what it would do, and does none of it`,

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -26,39 +24,21 @@ func statusCommand() *cobra.Command {
 	set := cmd.Flags()
 	format := cli.Table
 	set.VarP(&format, "output", "o", "table, json or yaml")
-	set.StringVar(&c.Cluster.Kubeconfig, "kubeconfig", c.Cluster.Kubeconfig,
-		"the kubeconfig file; none: the pod's own account, else as kubectl finds it")
-	set.StringVar(&c.Cluster.Server, "kubernetes", c.Cluster.Server, "the API server's address, if not the kubeconfig's")
-	set.StringVarP(&c.Cluster.Namespace, "namespace", "n", c.Cluster.Namespace,
-		"the namespace that the autoscaler runs in")
+	bindCluster(set, &c.Cluster)
 	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
 		"the ConfigMap with the status")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := clientFor(c)
+		client, _, err := clientFor(c)
 		if err != nil {
 			return err
 		}
-		m, err := report.StatusMap(cmd.Context(), client, c.Cluster.Namespace, c.Report.StatusConfigMap)
+		ctx, end := patient(cmd.Context(), c.Cluster)
+		defer end()
+		m, err := report.StatusMap(ctx, client, c.Cluster.Namespace, c.Report.StatusConfigMap)
 		if err != nil {
 			return err
 		}
 		return cli.Status(cmd.OutOrStdout(), m, time.Now(), format)
 	}
 	return cmd
-}
-
-// clientFor is a client of the cluster that the flags name. Wrong names are a misuse, and nothing is asked then.
-func clientFor(c config.Config) (kubernetes.Interface, error) {
-	if err := config.CheckNames(c); err != nil {
-		return nil, misuse{err}
-	}
-	rc, err := restConfig(c.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
-	}
-	return client, nil
 }

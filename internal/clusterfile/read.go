@@ -182,7 +182,17 @@ func pipeline(ctx context.Context, read func(emit func(piece) error) error, take
 			ended = err
 		}
 	}()
-	for b := range order {
+	for {
+		var b *batch
+		var more bool
+		select {
+		case b, more = <-order:
+		case <-ctx.Done(): // a read of a pipe may never end
+			return context.Cause(ctx)
+		}
+		if !more {
+			return ended
+		}
 		select {
 		case <-b.done:
 		case <-ctx.Done():
@@ -197,7 +207,6 @@ func pipeline(ctx context.Context, read func(emit func(piece) error) error, take
 			return b.err
 		}
 	}
-	return ended
 }
 
 // key says which object of which kind.

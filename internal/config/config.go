@@ -65,6 +65,8 @@ type Cluster struct {
 	Burst       int
 	ContentType string
 	UserAgent   string
+	// RequestTimeout is how long a command that asks once waits for one answer; zero: forever.
+	RequestTimeout time.Duration
 }
 
 // Loop says when the loop runs.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -43,6 +44,15 @@ func (f *Flags) BindMode() *ModeFlags {
 		s.BoolVar(&m.mode.Events, eventsFlag, false, "observe mode: send events about what would be done")
 	}, "mode")
 	return m
+}
+
+// BindRequestTimeout adds the flag of a command that asks the API server and ends.
+func (f *Flags) BindRequestTimeout() { BindRequestTimeout(f.set, &f.config.Cluster) }
+
+// BindRequestTimeout does the same where a command has few of the flags.
+func BindRequestTimeout(set *pflag.FlagSet, c *Cluster) {
+	set.DurationVar(&c.RequestTimeout, "request-timeout", 30*time.Second,
+		"longest wait for one answer of the API server; 0: no limit")
 }
 
 // Apply gives the mode, and the configuration in it: an observer has a lease and a

@@ -177,12 +177,15 @@ func checkNames(c *Config, wrong func(flag, format string, args ...any)) {
 	check("status-config-map-name", c.Report.StatusConfigMap, validation.IsDNS1123Subdomain)
 }
 
-// CheckNames is an error if the API server would reject a name in the configuration.
-func CheckNames(c Config) error {
+// CheckAsking is an error if the API server would reject a name in the configuration, or cannot be asked like this.
+func CheckAsking(c Config) error {
 	var errs []error
 	checkNames(&c, func(flag, format string, args ...any) {
 		errs = append(errs, flagError{flag, fmt.Sprintf(format, args...)})
 	})
+	if c.Cluster.RequestTimeout < 0 {
+		errs = append(errs, flagError{"request-timeout", fmt.Sprintf("%s is below 0", c.Cluster.RequestTimeout)})
+	}
 	return errors.Join(errs...)
 }
 

@@ -2,12 +2,14 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -108,16 +110,22 @@ func Successor(pod *corev1.Pod, now time.Time) (next *corev1.Pod, lost bool) {
 	return Refused(pod, now), false
 }
 
-// List reads the cluster once, in pages, and cuts it down. unread has the kinds that could not be read;
-// nothing of those is in the list.
+// List reads the cluster once, in pages, and cuts it down. page is called for each page, to bound it in time.
+// unread has the kinds that the server refused; nothing of those is in the list. A server that does not answer
+// is an error, and is asked for nothing more.
 func List(
-	ctx context.Context, client kubernetes.Interface, s Settings,
-) (objects []runtime.Object, unread map[string]error) {
+	ctx context.Context, client kubernetes.Interface, s Settings, page func(context.Context) (context.Context, func()),
+) (objects []runtime.Object, unread map[string]error, err error) {
 	unread = map[string]error{}
 	for _, source := range New(client, nil, s, slog.New(slog.DiscardHandler)).sources {
 		var found []runtime.Object
 		lister := cache.ToListerWatcherWithContext(source.lister)
-		err := pager.New(lister.ListWithContext).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			ctx, end := page(ctx)
+			defer end()
+			return lister.ListWithContext(ctx, o)
+		}
+		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
 			cut := Cut(obj)
 			if m, ok := cut.(*corev1.ConfigMap); ok && source.resource != "configmaps "+m.Name {
 				return nil // a server that does not select by names gives all of them
@@ -127,11 +135,15 @@ func List(
 			}
 			return nil
 		})
-		if err != nil {
+		status := apierrors.APIStatus(nil)
+		switch {
+		case err == nil:
+			objects = append(objects, found...)
+		case errors.As(err, &status):
 			unread[source.resource] = err
-			continue
+		default:
+			return nil, nil, fmt.Errorf("list %s: %w", source.resource, err)
 		}
-		objects = append(objects, found...)
 	}
-	return objects, unread
+	return objects, unread, nil
 }

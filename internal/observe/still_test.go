@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -142,6 +143,8 @@ func told(o model.Observation) string {
 	return b.String()
 }
 
+func unbounded(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
 // TestStillIsLive: the observation of objects that are at hand is that of the same objects when they are
 // watched, and what is kept of them has nothing that is not read.
 func TestStillIsLive(t *testing.T) {
@@ -152,8 +155,8 @@ func TestStillIsLive(t *testing.T) {
 	with.Priorities = true
 	world(t, &sky{read: says(group)}, everything(), func(t *testing.T, client *fake.Clientset, o *Observer) {
 		live := mustSync(t, o)
-		listed, unread := List(t.Context(), client, with)
-		if len(unread) > 0 || len(listed) != len(everything()) {
+		listed, unread, err := List(t.Context(), client, with, unbounded)
+		if err != nil || len(unread) > 0 || len(listed) != len(everything()) {
 			t.Fatalf("%d objects listed of %d, unread %v", len(listed), len(everything()), unread)
 		}
 		var cut []runtime.Object
@@ -195,9 +198,9 @@ func TestListSaysWhatIsUnread(t *testing.T) {
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)
 	})
-	listed, unread := List(t.Context(), client, settings)
-	if len(unread) != 1 || unread["pods"] == nil {
-		t.Errorf("unread %v, want pods", unread)
+	listed, unread, err := List(t.Context(), client, settings, unbounded)
+	if err != nil || len(unread) != 1 || unread["pods"] == nil {
+		t.Errorf("unread %v, want pods; %v", unread, err)
 	}
 	if len(listed) != len(everything())-4 {
 		t.Errorf("%d objects listed", len(listed))

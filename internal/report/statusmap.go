@@ -335,6 +335,11 @@ func ReadLeft(ctx context.Context, client kubernetes.Interface, namespace, name 
 		case <-time.After(statusPace):
 		}
 	}
+	return LeftIn(m)
+}
+
+// LeftIn is what a status ConfigMap has of it.
+func LeftIn(m *corev1.ConfigMap) (Left, error) {
 	var left Left
 	// A document that cannot be parsed only costs the times since when states hold. The Cluster
 	// Autoscaler's can be parsed.
