@@ -20,10 +20,11 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/ui"
 )
 
-// BenchmarkPage is what the page and the decisions that are kept cost: taking in a cycle while nobody
-// looks, rendering the first view, what a change costs with three who look, their own part included, and, as
-// heap-MB, what all of it keeps once every list was asked for.
-// A plan keeps each node, and another reason for each at every cycle.
+// BenchmarkPage is what the page and the decisions that are kept cost: taking
+// in a cycle while no viewer is connected, rendering the first view, what a
+// change costs with three viewers, their own part included, and, as heap-MB,
+// what all of it keeps once every list was asked for. A plan keeps each node,
+// and another reason for each at every cycle.
 func BenchmarkPage(b *testing.B) {
 	for _, nodes := range []int{1000, 5000, 15000} {
 		s := testkit.NewScenario()

@@ -151,7 +151,7 @@ func same(t *testing.T, file, text string) {
 	have, want := strings.Split(string(data), "\n"), strings.Split(text, "\n")
 	for i := range max(len(have), len(want)) {
 		if i >= len(have) || i >= len(want) || have[i] != want[i] {
-			t.Fatalf("%s is not what the chart renders, from line %d on:\n%s\nwith -rewrite it is written anew",
+			t.Fatalf("%s is not what the chart renders, from line %d on:\n%s\n-rewrite updates it",
 				file, i+1, strings.Join(want[min(i, len(want)):min(i+3, len(want))], "\n"))
 		}
 	}

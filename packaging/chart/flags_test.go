@@ -134,8 +134,8 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// TestNobodyActsBesideTheNext: without an election an upgrade ends the old pod first.
-func TestNobodyActsBesideTheNext(t *testing.T) {
+// TestOldPodEndsBeforeTheNextActs: without an election an upgrade ends the old pod first.
+func TestOldPodEndsBeforeTheNextActs(t *testing.T) {
 	for extra, want := range map[string]appsv1.DeploymentStrategyType{
 		"{}": "", "{leader-elect: true}": "", "{leader-elect: false}": appsv1.RecreateDeploymentStrategyType,
 		"{leader-elect_1: [false]}": appsv1.RecreateDeploymentStrategyType,

@@ -15,11 +15,11 @@ import (
 const everyPod = "cloudProvider: kwok, kwok: {controller: {enabled: true}}, controllers: {eksAnywhere: {enabled: " +
 	"true}, gardener: {enabled: true}}"
 
-// TestNetworkPolicies: if they are asked for, each pod has exactly one, which lets in who
-// scrapes its metrics, and nobody else; where it goes is open unless it is said.
+// TestNetworkPolicies: with networkPolicy.enabled each pod has exactly one. It lets in the clients
+// that scrape the metrics, and no others. Egress is open unless it is set.
 func TestNetworkPolicies(t *testing.T) {
 	if policies := policiesIn(objects(t, render(t, parse(t, "{"+everyPod+"}")))); len(policies) > 0 {
-		t.Errorf("%d policies are made, and nobody has asked for them", len(policies))
+		t.Errorf("%d policies are made though they are not enabled", len(policies))
 	}
 	for _, c := range []struct {
 		name, values string

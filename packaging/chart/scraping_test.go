@@ -48,7 +48,7 @@ func monitorsIn(t *testing.T, r Rendering) []serviceMonitor {
 // controllers are beside the autoscaler or alone.
 func TestEveryPodIsScraped(t *testing.T) {
 	if monitors := monitorsIn(t, render(t, parse(t, "{"+everyPod+"}"))); len(monitors) > 0 {
-		t.Errorf("%d ServiceMonitors are made, and nobody has asked for them", len(monitors))
+		t.Errorf("%d ServiceMonitors are made though they are not enabled", len(monitors))
 	}
 	for name, c := range map[string]struct {
 		values string

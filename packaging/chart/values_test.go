@@ -73,7 +73,7 @@ func TestWrongValues(t *testing.T) {
 		{"a template without a name", `{cloudProvider: kwok, kwok: {templates: [{metadata: {}}]}}`, "/kwok/templates/0/metadata"},
 		{"what a controller writes", `{controllers: {gardener: {enabled: true, writes: nothing}}}`, "/controllers/gardener/writes"},
 		{"a network policy's peer that is misspelt", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{podSelctor: {}}]}}`, "podSelctor"},
-		{"one that is nobody, and so anybody", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{}]}}`, "/networkPolicy/from/0"},
+		{"an empty one, which lets in all", `{cloudProvider: kwok, networkPolicy: {enabled: true, from: [{}]}}`, "/networkPolicy/from/0"},
 		{"a scan interval without a unit", `{cloudProvider: kwok, prometheusRule: {enabled: true}, extraArgs: {scan-interval: 30}}`, "extraArgs.scan-interval"},
 		{"an interval without a unit", `{cloudProvider: kwok, serviceMonitor: {interval: "30"}}`, "/serviceMonitor/interval"},
 	} {

@@ -100,7 +100,7 @@ func OpenArchive(file, folder string) (v1.ImageIndex, error) {
 		return nil, fmt.Errorf("read the layout in %s: %w", file, err)
 	}
 	if len(manifest.Manifests) != 1 {
-		return nil, fmt.Errorf("read the layout in %s: it holds %d images, not one; write it anew",
+		return nil, fmt.Errorf("read the layout in %s: it holds %d images, not one; delete it and build the image again",
 			file, len(manifest.Manifests))
 	}
 	index, err := all.ImageIndex(manifest.Manifests[0].Digest)

@@ -7,8 +7,7 @@ import "github.com/plimsoll-dev/plimsoll/rehearse/supervise"
 const EKSAnywhereName = "plimsoll-eks-anywhere"
 
 // EKSAnywhere describes that controller: the same binary, as a process of its own
-// with a kubeconfig of its own. address is the host:port of its health; it serves no
-// metrics, which nobody would read.
+// with a kubeconfig of its own. address is the host:port of its health; it serves no metrics, since no test reads them.
 func EKSAnywhere(binary, kubeconfig, address string) supervise.Process {
 	return supervise.Process{
 		Name: EKSAnywhereName,

@@ -116,8 +116,7 @@ func TestDeletedClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// The API server calls the webhooks of the kinds that are served, and no others:
-// nobody would answer for them.
+// The API server calls the webhooks of the kinds that are served, and no others, which no process would answer.
 func TestWebhooksOfServedKindsAreRegistered(t *testing.T) {
 	t.Parallel()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}

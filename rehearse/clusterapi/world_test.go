@@ -128,8 +128,8 @@ func (w world) machines(group client.Object) []clusterv1.Machine {
 	return list.Items
 }
 
-// nodes are the nodes that our provider made for the cluster: alone in its
-// namespace, it shares them with nobody.
+// nodes are the nodes that our provider made for the cluster: it is alone in its namespace and
+// shares them with no other provider.
 func (w world) nodes() []corev1.Node {
 	w.t.Helper()
 	var list corev1.NodeList

@@ -102,8 +102,7 @@ func nodeOfPod(object any) ([]string, error) {
 	return nil, nil
 }
 
-// dropManagedFields drops what nobody here reads, and what is often the largest
-// part of an object.
+// dropManagedFields drops what no code here reads, and what is often the largest part of an object.
 func dropManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

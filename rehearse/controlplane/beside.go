@@ -38,7 +38,7 @@ func (c *ControlPlane) Probe(url string) (func(context.Context) error, error) {
 }
 
 // Identify makes a user with a certificate, and a kubeconfig of that name for it.
-// It has no rights that nobody grants it.
+// It has only the rights that are granted to it.
 func (c *ControlPlane) Identify(name, user string) (kubeconfig string, err error) {
 	cert, err := c.secrets.authority.Client(user)
 	if err != nil {

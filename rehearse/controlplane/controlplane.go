@@ -45,7 +45,7 @@ type Config struct {
 	// AuditPolicy, a Policy of audit.k8s.io/v1 in YAML, makes the API server keep an
 	// audit log; empty: it keeps none.
 	AuditPolicy []byte
-	// Log tells of deaths and new starts; nil tells nobody.
+	// Log records crashes and restarts; nil: no log.
 	Log *slog.Logger
 }
 

@@ -22,7 +22,7 @@ const (
 	portTries   = 1000
 )
 
-// freePorts draws ports that nobody listens on.
+// freePorts draws ports that no process listens on.
 func freePorts() (ports, error) {
 	var p ports
 	taken := map[int]bool{}
@@ -37,8 +37,7 @@ func freePorts() (ports, error) {
 	return p, nil
 }
 
-// FreePort draws a port of the loopback address that nobody listens on and that
-// is not among the taken ones.
+// FreePort draws a port of the loopback address that no process listens on and that is not among the taken ones.
 func FreePort(taken map[int]bool) (int, error) {
 	var last error
 	for range portTries {

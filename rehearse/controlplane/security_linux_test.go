@@ -88,7 +88,7 @@ func TestComponentsListenOnLoopbackOnly(t *testing.T) {
 	}
 }
 
-func TestNobodyGetsInWithoutCertificate(t *testing.T) {
+func TestNoAccessWithoutCertificate(t *testing.T) {
 	config := rest.AnonymousClientConfig(shared.AdminConfig())
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -117,6 +117,6 @@ func TestDataFolderOfOthersIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(file); err != nil {
-		t.Errorf("somebody's file is gone: %v", err)
+		t.Errorf("a file of the user is gone: %v", err)
 	}
 }

@@ -46,8 +46,7 @@ type churned struct {
 }
 
 // cmdChurn plays rounds of random applications, which grow and shrink while nodes are
-// bought and drained around them. Whoever ran before never waits for a node longer than
-// its own restart takes.
+// bought and drained around them. A pod that ran before never waits for a node longer than its own restart takes.
 func (w *world) cmdChurn(c *call) error {
 	for round := range *churnRounds {
 		seed := *churnSeed + uint64(round)

@@ -150,7 +150,7 @@ func (a *clusterAPI) makeCluster(ctx context.Context, w *world, namespace string
 		if err := a.unpause(ctx, cluster); err != nil { // nothing would go
 			return err
 		}
-		// The rest takes longer, and disturbs nobody: a machine that is being deleted
+		// The rest takes longer, and disturbs no other test: a machine that is being deleted
 		// gets no node any more.
 		return poll(ctx, func() (bool, string) {
 			var list kwokapi.KwokMachineList

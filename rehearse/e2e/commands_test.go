@@ -74,7 +74,7 @@ const slow = 500 * time.Millisecond
 //	daemons SELECTOR [GROUP]         wait until a pod like that runs on every node of a group, or of all
 //	spread LABEL [VALUE=N ...]       wait until the pods are spread so over the nodes' label
 //	event REASON REGEXP              wait for an event of Plimsoll about the script's objects
-//	lease absent | free | held | steal  the leader's lease: wait until it is so, or take it as somebody else
+//	lease absent | free | held | steal  the leader's lease: wait until it is so, or take it as another process
 //	mistake FILE REGEXP              plimsoll refuses this template file, naming it, in words like that
 //	crash COMPONENT                  kill -9 a component of the control plane
 //	back                             wait until every component serves again

@@ -412,7 +412,7 @@ func (w *world) cmdLease(c *call) error {
 			if err != nil {
 				return false, err.Error()
 			}
-			lease.Spec.HolderIdentity = ptr.To("somebody-else")
+			lease.Spec.HolderIdentity = ptr.To("another-process")
 			lease.Spec.LeaseDurationSeconds = ptr.To[int32](600)
 			lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
 			_, err = leases.Update(c.ctx, lease, metav1.UpdateOptions{})

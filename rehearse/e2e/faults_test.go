@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// Who cares for a simulated node: KWOK's controller, or nobody.
+	// Whether KWOK's controller manages a simulated node.
 	kwokAnnotation = "kwok.x-k8s.io/node"
 	attended       = "fake"
 	unattended     = "unattended"

@@ -60,7 +60,7 @@ func TestObserve(t *testing.T) {
 		`cluster_autoscaler_scaled_up_nodes_total{dra_drivers="",gpu_name="",gpu_resource_name=""}`: 0,
 	})
 	if n := len(o.rig.nodesOf("")); n != 0 {
-		t.Errorf("%d nodes are there, and nobody has bought one", n)
+		t.Errorf("%d nodes are there, and none was bought", n)
 	}
 
 	// 2. Another one acts, at the same time, on a lease of its own.

@@ -81,7 +81,7 @@ func (w *world) running(p *plimsoll) bool {
 	return false
 }
 
-// diedOf tells how a Plimsoll ended that nobody asked to.
+// diedOf says how a Plimsoll ended that was not asked to end.
 func (w *world) diedOf(ctx context.Context, p *plimsoll) (string, error) {
 	var death *supervise.DeathError
 	err := w.plane.Processes().WaitReady(ctx, p.name)

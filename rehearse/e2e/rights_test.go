@@ -61,10 +61,9 @@ func (r right) complaint() *regexp.Regexp {
 }
 
 // TestEachRightIsNeeded takes each right of Plimsoll's service account away from
-// a copy of it, lets Plimsoll live through a small story with what is left (nodes
-// come at the start, nobody needs them or their pods have room elsewhere, they go),
-// and wants it to say which right is missing. A right that nobody misses is one too
-// many.
+// a copy of it, lets Plimsoll live through a small story with what is left (nodes come at the
+// start, no pod needs them or their pods have room elsewhere, they go), and expects it to say which
+// right is missing. A right whose absence has no effect is one too many.
 func TestEachRightIsNeeded(t *testing.T) {
 	r := sharedRig(t)
 	all := grantedRights(t, r)
@@ -105,7 +104,7 @@ func TestEachRightIsNeeded(t *testing.T) {
 	})
 }
 
-// alone tells whether a right is used only while nobody else uses it.
+// alone reports whether no other test may use what a right is for at the same time.
 func alone(taken right) bool {
 	return taken.resource == "leases" || taken.name == statusConfigMap ||
 		taken.resource == "configmaps" && slices.Contains([]string{"create", "update", "delete"}, taken.verb)

@@ -23,8 +23,8 @@ const (
 	tagOwned     = "k8s.io/cluster-autoscaler/" // and the cluster's name
 )
 
-// How fast the simulated AWS is beside the boot delay: a second where the real one
-// takes half a minute, for which nobody should have to wait.
+// How fast the simulated AWS is beside the boot delay: a second where the real one takes half a
+// minute, so that tests and stories are short.
 const (
 	decideAfter = 200 * time.Millisecond
 	launchAfter = 300 * time.Millisecond

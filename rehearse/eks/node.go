@@ -29,8 +29,8 @@ const (
 // providerID is how Kubernetes names an instance.
 func providerID(i awstest.Instance) string { return providerScheme + i.Zone + "/" + i.ID }
 
-// hasBooted tells whether an instance's kubelet registers. Of one that ends, none
-// does any more, though a node that is there may stay.
+// hasBooted reports whether an instance's kubelet registers. That of an instance that is ending
+// does not, though a node that is there may stay.
 func hasBooted(i awstest.Instance) bool { return i.State == awstest.InService || i.State == "Standby" }
 
 // nodeOf is what kubelet registers for an instance.
@@ -168,7 +168,7 @@ func allocatableOf(capacity corev1.ResourceList) corev1.ResourceList {
 }
 
 // Each zone has a subnet of its own, 10.N.0.0/16. AWS keeps the first four and the
-// last address of a subnet; here nobody gets them in any block of 256.
+// last address of a subnet; here no instance gets them in any block of 256.
 const (
 	firstHost = 4
 	hosts     = 250

@@ -40,7 +40,7 @@ func TestConditionFollowsMachineDeployments(t *testing.T) {
 	if diff := cmp.Diff(
 		map[string]any{"type": "ControlPlaneInitialized", "status": "True", "note": "kept"}, list[0],
 	); diff != "" {
-		t.Errorf("somebody else's condition: %s", diff)
+		t.Errorf("another client's condition: %s", diff)
 	}
 	if name, _, _ := unstructured.NestedString(cluster.Object, "spec", "gitOpsRef", "name"); name != "kept" {
 		t.Error("a field that this controller does not know did not survive")
@@ -61,8 +61,8 @@ func TestConditionFollowsMachineDeployments(t *testing.T) {
 		t.Errorf("the other's condition is %s", got)
 	}
 
-	// Somebody else writes the list as the last one before a restart: the controller
-	// that comes after it knows its own condition in there.
+	// Another client is the last to write the list before a restart: the controller that starts next
+	// recognises its own condition in it.
 	c.end()
 	list, _, _ = unstructured.NestedSlice(w.cluster().Object, "status", "conditions")
 	w.writeConditions("eks-a-controller", append(list, map[string]any{"type": "More", "status": "True"}))

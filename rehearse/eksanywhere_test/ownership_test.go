@@ -132,7 +132,7 @@ func TestMachineDeploymentsOfEKSAnywhere(t *testing.T) {
 	w.run(t, eksanywhere.Settings{})
 	w.want(scaled("a", 1, 5), fixed("b", 2), scaled("c", 2, 3), scaled("d", 0, 3))
 	w.eventually("the group without autoscaling has its count", func() (bool, string) { return w.replicasAre("b", 2) })
-	w.eventually("what nobody set is set to the minimum", func() (bool, string) { return w.replicasAre("c", 2) })
+	w.eventually("replicas that were not set are the minimum", func() (bool, string) { return w.replicasAre("c", 2) })
 	w.tells("MachineDeploymentNotCreated", "machine deployment theirs-d is not there")
 	a := w.md("a")
 	if diff := cmp.Diff(before, a.Object["spec"]); diff != "" {
@@ -194,7 +194,7 @@ func TestRenamedGroupOfRealMachines(t *testing.T) {
 	}
 }
 
-// TestAnnotationsOfAnotherApplier: somebody else applies another range by force, as
+// TestAnnotationsOfAnotherApplier: another client applies another range by force, as
 // EKS Anywhere does where it gives each failure domain the whole of it. The range is
 // put back, and the number of nodes, which the range of the spec has not changed for,
 // stays where it is.

@@ -291,8 +291,7 @@ func (r *machines) attend(ctx context.Context, node *corev1.Node, notReady bool)
 	return nil
 }
 
-// replacing tells whether another machine of the same deployment keeps this one from
-// being given up.
+// replacing reports whether another machine of the same deployment keeps this one from being given up.
 func (r *machines) replacing(ctx context.Context, m *machinev1.Machine) (bool, error) {
 	var all machinev1.MachineList
 	name := client.MatchingLabels{machinev1.NameLabel: m.Labels[machinev1.NameLabel]}

@@ -77,7 +77,7 @@ func (r *machineDeployments) Reconcile(ctx context.Context, request ctrl.Request
 	}
 	size, err := sizeOf(d)
 	if err != nil {
-		// As the real one: it is left alone until somebody mends it.
+		// Like the real one: it is left alone until it is corrected.
 		ctrl.LoggerFrom(ctx).Error(err, "this MachineDeployment is ignored")
 		return ctrl.Result{}, nil
 	}
@@ -218,8 +218,8 @@ func (r *machineDeployments) followTrigger(
 	return true, r.update(ctx, d)
 }
 
-// thaw takes a label away that somebody has set by hand: a deployment is frozen with one of
-// its sets, or not at all.
+// thaw removes a label that a user has set by hand: a deployment is frozen together with one of its
+// sets, or not at all.
 func (r *machineDeployments) thaw(
 	ctx context.Context, d *machinev1.MachineDeployment, all []machinev1.MachineSet,
 ) (changed bool, err error) {

@@ -47,7 +47,7 @@ func (r *machineDeployments) markNodes(
 			if !mark(node, rolling, newest == nil || all[i].Name != newest.Name) {
 				continue
 			}
-			// The list of taints is replaced as a whole: not over somebody else's.
+			// The list of taints is replaced as a whole. The lock keeps it from undoing another client's change.
 			patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 			if err := r.client.Patch(ctx, node, patch); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("mark the node %s for the rollout: %w", node.Name, err)

@@ -81,8 +81,7 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// mayRun tells whether the machine of a node has come up: it is ready, and its
-// network and the like run.
+// mayRun reports whether the machine of a node has come up: it is ready, and its network and the like run.
 func mayRun(node *corev1.Node) bool {
 	return isReady(node) && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == machinev1.CriticalComponentsNotReadyTaint

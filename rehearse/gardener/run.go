@@ -97,8 +97,8 @@ func Run(ctx context.Context, settings Settings) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: server.Options{BindAddress: "0"},
-		// Whoever decides on a list that is behind makes a machine twice, or ends one
-		// too many. The real one lives with that; a test must not.
+		// A controller that decides on an outdated list makes a machine twice, or deletes one too many.
+		// The real one accepts that; a test must not.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
 			&machinev1.MachineDeployment{}, &machinev1.MachineSet{}, &machinev1.Machine{}, &machinev1.MachineClass{},
 			&corev1.Node{}, &corev1.Pod{},

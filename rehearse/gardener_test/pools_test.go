@@ -21,9 +21,9 @@ func label(u *unstructured.Unstructured, key string) string {
 	return v
 }
 
-// TestTwentyChangesNeverMoveTheReplicasBack: the pool changes twenty times while
-// somebody scales its zones far beyond their shares, and what was set is never
-// undone, not even for a moment.
+// TestTwentyChangesNeverMoveTheReplicasBack: the pool changes twenty times while another client
+// scales its zones far beyond their shares. What that client set is never undone, not even for a
+// moment.
 func TestTwentyChangesNeverMoveTheReplicasBack(t *testing.T) {
 	s := newShoot(t, "twenty", newPool("a", 3, 40, "za", "zb", "zc"))
 	s.run(gardener.Settings{Extent: gardener.Everything})

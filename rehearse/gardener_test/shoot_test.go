@@ -60,7 +60,7 @@ func newShoot(t *testing.T, name string, pools ...pool) shoot {
 	s.create(fmt.Sprintf(`{"apiVersion":"extensions.gardener.cloud/v1alpha1","kind":"Cluster","metadata":{"name":%q},
 		"spec":{"cloudProfile":{"large":"yes"},"shoot":{"metadata":{"name":%q,"namespace":"garden-p"},"spec":{"hibernation":{"enabled":false}}}}}`, s.namespace, name))
 	for i := range 3 {
-		s.create(fmt.Sprintf(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"%s-a-z%d-12345","namespace":%q},"providerSpec":{"secret":"of nobody here"}}`, s.namespace, i+1, s.namespace))
+		s.create(fmt.Sprintf(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"%s-a-z%d-12345","namespace":%q},"providerSpec":{"secret":"unused"}}`, s.namespace, i+1, s.namespace))
 	}
 	worker, err := json.Marshal(map[string]any{
 		"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
@@ -148,10 +148,10 @@ func (s shoot) deployment(name string) *unstructured.Unstructured {
 	return s.get(s.object(machinev1.GroupName, machinev1.KindMachineDeployment, s.namespace+"-"+name))
 }
 
-// patch is a JSON merge patch by somebody.
+// patch is a JSON merge patch by another client.
 func (s shoot) patch(u *unstructured.Unstructured, text string) error {
 	patch := client.RawPatch(types.MergePatchType, []byte(text))
-	return admin.Patch(s.t.Context(), u, patch, client.FieldOwner("somebody"))
+	return admin.Patch(s.t.Context(), u, patch, client.FieldOwner("another-client"))
 }
 
 func (s shoot) mustPatch(u *unstructured.Unstructured, text string) {

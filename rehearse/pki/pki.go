@@ -31,8 +31,8 @@ const (
 	validFor    = 365 * 24 * time.Hour
 )
 
-// Authority signs the certificates of one rehearsal. Its private key is never
-// written anywhere, so nobody can sign another one once the process has ended.
+// Authority signs the certificates of one rehearsal. Its private key is never written anywhere, so
+// no further certificate can be signed once the process has ended.
 type Authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer

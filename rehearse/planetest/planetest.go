@@ -162,7 +162,7 @@ func Serves(t *testing.T, c client.Reader, lease client.ObjectKey, within time.D
 		t.Fatal(err)
 	}
 	if held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity == "" {
-		t.Error("nobody leads")
+		t.Error("no process leads")
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
-// The EKS story's node group: more labels than its Auto Scaling group can have tags,
-// though somebody has written as many of them into tags as there is room for.
+// The EKS story's node group: more labels than its Auto Scaling group can have tags. As many of
+// them as there is room for are in tags.
 const (
 	eksGroup     = "workers"
 	eksLabels    = 60

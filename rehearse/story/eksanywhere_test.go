@@ -24,7 +24,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-// emptyRecord is one that nobody watches for; what it tells goes to told.
+// emptyRecord is one without a watch; what it tells goes to told.
 func emptyRecord(told *[]string) *workerRecord {
 	return newWorkerRecord(anywhereCluster, func(c v1alpha1.Condition) { *told = append(*told, conditionText(c)) })
 }

@@ -214,7 +214,7 @@ func apply(spec *corev1.PodSpec, c explain.Change) error {
 	case strings.HasSuffix(c.Field, "/whenUnsatisfiable"):
 		spec.TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.ScheduleAnyway
 	default:
-		return fmt.Errorf("nobody knows how to apply %+v", c)
+		return fmt.Errorf("apply %+v: the story does not know this kind of change", c)
 	}
 	return nil
 }

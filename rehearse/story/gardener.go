@@ -32,8 +32,8 @@ const (
 	gardenerLimit     = 60 * time.Second
 	gardenerBackoff   = 15 * time.Second
 
-	// gardenerStands is how long what nobody needs must stay where it is: longer than
-	// it takes to go where it may.
+	// gardenerStands is how long unneeded machines must stay where they are: longer than their removal
+	// takes where it is allowed.
 	gardenerStands = 8 * time.Second
 )
 
@@ -161,7 +161,7 @@ To be quick it waits seconds where it would wait minutes: %q`,
 			say: fmt.Sprintf(`
 Each pool has its minimum all the same: the other zones have more than their share. Now a
 Deployment arrives for each, with %d pods, each of which takes a machine: more than there may
-be. %s leaves %s its share, which nobody can use, and stays below its maximum.`,
+be. %s leaves %s its share, which no other zone can use, and stays below its maximum.`,
 				gardenerPods, machinev1.SizingBackwardCompatible, gardenerZones[0]),
 			title: fmt.Sprintf("%d pods for each pool", gardenerPods), workloads: workloads,
 			begin: s.create(workloads...),

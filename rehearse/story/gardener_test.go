@@ -34,7 +34,7 @@ func TestPoolRecordSumsAtEachWrite(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Error("nobody was told")
+		t.Error("no waiter was woken")
 	}
 	gone := wrote("a2", "a", 4)
 	gone.Type = watch.Deleted

@@ -94,7 +94,7 @@ func (r *record) take(event watch.Event) {
 	})
 }
 
-// note runs f with the lock held, and wakes whoever waits.
+// note runs f with the lock held, and wakes all goroutines that wait.
 func (r *record) note(f func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

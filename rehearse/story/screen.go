@@ -13,7 +13,7 @@ const (
 	redrawEvery = 150 * time.Millisecond // on a terminal
 	lineEvery   = time.Second            // elsewhere: one line, if something changed
 
-	// mostLines bounds what is told without a terminal, where nobody may read it.
+	// mostLines bounds what is printed without a terminal, where it may never be read.
 	mostLines = 400
 
 	eraseBelow = "\x1b[J"

@@ -44,8 +44,8 @@ func repeat(n int, p corev1.Pod) []corev1.Pod {
 	return pods
 }
 
-// The proposal's own arithmetic: eight pods of 1 core : 7 GiB leave 8 GiB of a
-// 1:8 node and 72 of a 1:16 node that nobody can use.
+// The proposal's own arithmetic: eight pods of 1 core : 7 GiB leave 8 GiB of a 1:8 node and 72 of a
+// 1:16 node that no pod can use.
 func TestAccountStrandsWhatTheOwnShapeCannotUse(t *testing.T) {
 	nodes := []corev1.Node{
 		node("ratio-1-8", "a", "8", "64Gi"), node("ratio-1-16", "b", "8", "128Gi"), node("ratio-1-16", "c", "8", "128Gi"),

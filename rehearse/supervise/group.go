@@ -41,7 +41,7 @@ type member struct {
 	process Process
 	run     *run
 	starts  int
-	asked   bool // somebody asked it to end: its end is no failure
+	asked   bool // it was asked to end: its end is no failure
 }
 
 // NewGroup returns an empty group that logs deaths and new starts.

@@ -40,7 +40,7 @@ type Status struct {
 	Log     string
 }
 
-// DeathError tells that a process ended though nobody asked it to.
+// DeathError says that a process ended though it was not asked to.
 type DeathError struct {
 	Name    string
 	How     string // "exit status 1", "signal: killed"

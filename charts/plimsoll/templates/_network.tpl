@@ -1,4 +1,4 @@
-{{/* Who may reach the pods of a component: whoever scrapes its metrics or looks at its page, and nobody else. The
+{{/* Who may reach the pods of a component: only the clients that scrape its metrics or read its page. The
 kubelet of their node, which probes them, always may. Where they may go is open unless it is
 said: the addresses of the API server and of the cloud are known to no selector. Takes a
 dict: root, component, suffix (of the name), port, and ui where there is a page for others. */}}

@@ -88,7 +88,7 @@ func TestObserversHideNothing(t *testing.T) {
 	}
 }
 
-// TestNoLeader: whoever else runs a loop, there is none of this release's.
+// TestNoLeader: no process of this release runs a loop, though other processes may.
 func TestNoLeader(t *testing.T) {
 	const (
 		waiting = `plimsoll_plan_divergence_total{namespace="n",job="p",instance="b"} 0x480` + "\n"
@@ -146,7 +146,7 @@ cluster_autoscaler_last_activity{namespace="n",job="p",instance="d",activity="ma
 		{"all replicas of the release are replaced", gone + strings.ReplaceAll(other, `job="other"`, `job="p"`), nil},
 		{"another release leads", other, nil},
 		{"a release that observed acts", changed, nil},
-		// Nobody can know whether that was meant.
+		// The rules cannot know whether that was intended.
 		{"a release that acted observes", gone + observes, map[string][2]int{missed: {36, 39}}},
 		{"all is well", strings.TrimPrefix(well, "load 1m\n"), nil},
 	} {

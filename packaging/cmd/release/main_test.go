@@ -174,7 +174,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	// Nothing of whoever runs this: neither a repository around nor settings.
+	// Neither a surrounding repository nor the settings of the user who runs this may have an effect.
 	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
 		t.Setenv(name, os.DevNull)
 	}

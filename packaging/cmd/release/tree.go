@@ -40,7 +40,7 @@ func git(ctx context.Context, folder string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// clean refuses a tree that no commit names: nobody could build the same again.
+// clean refuses a tree that no commit names: the same build could not be made again.
 func (t tree) clean() error {
 	if len(t.changes) == 0 {
 		return nil

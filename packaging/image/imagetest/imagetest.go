@@ -39,7 +39,7 @@ func StandIn(folder, version, commit, date string) (string, error) {
 	cmd := exec.Command("go", "build", "-o", "plimsoll", "-ldflags",
 		fmt.Sprintf("-s -X main.version=%s -X main.commit=%s -X main.date=%s", version, commit, date), ".")
 	cmd.Dir = folder
-	// Linux on this machine's processor, whatever somebody builds for just now.
+	// Linux on this machine's processor, whatever platform the environment names.
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=", "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the stand-in: %w: %s", err, out)

@@ -133,7 +133,7 @@ func TestStatusOfAMachine(t *testing.T) {
 	}
 }
 
-func TestJoinTakesOverNobodysNode(t *testing.T) {
+func TestJoinTakesOverNoOtherNode(t *testing.T) {
 	machine := testMachine()
 	foreign := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "m.ns"}, Spec: corev1.NodeSpec{ProviderID: "kwok://elsewhere"},
@@ -168,7 +168,7 @@ func TestJoinTakesOverNobodysNode(t *testing.T) {
 	}
 }
 
-func TestLeaveDeletesNobodysNode(t *testing.T) {
+func TestLeaveDeletesNoOtherNode(t *testing.T) {
 	machine := testMachine()
 	foreign := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "m.ns"}, Spec: corev1.NodeSpec{ProviderID: "kwok://elsewhere"},

@@ -69,7 +69,7 @@ func (r *machines) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	cluster := &clusterv1.Cluster{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: name}, cluster)
 	if apierrors.IsNotFound(err) && !machine.DeletionTimestamp.IsZero() {
-		// Without the cluster nobody knows where its node was.
+		// Without the cluster it is unknown where its node was.
 		return ctrl.Result{}, r.release(ctx, machine)
 	}
 	if err != nil {
@@ -131,8 +131,7 @@ func (r *machines) start(
 }
 
 // join creates the machine's node, whose kubelet is of that version, and returns its
-// name. A node of that name that is another machine's is an error: nobody may take it
-// over.
+// name. A node of that name that belongs to another machine is an error: no machine may take it over.
 func join(ctx context.Context, workload client.Client, machine *kwokapi.KwokMachine, version string) (string, error) {
 	node := newNode(machine, version)
 	err := workload.Create(ctx, node)
@@ -195,7 +194,7 @@ func (r *machines) release(ctx context.Context, machine *kwokapi.KwokMachine) er
 	if !controllerutil.RemoveFinalizer(machine, kwokapi.MachineFinalizer) {
 		return nil
 	}
-	// The list of finalizers is replaced as a whole: not over somebody else's change.
+	// The list of finalizers is replaced as a whole. The lock keeps it from undoing another client's change.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, machine, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("release %s: %w", client.ObjectKeyFromObject(machine), err)

@@ -69,7 +69,7 @@ func TestPoolHasAsManyMachinesAsItsMachinePool(t *testing.T) {
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: "web",
 	}}
 	pool.Spec.Template.Spec = testMachine().Spec
-	pool.Spec.Template.Spec.ProviderID = "nobody's"
+	pool.Spec.Template.Spec.ProviderID = "unknown"
 	c := fake.NewClientBuilder().WithScheme(objects.Scheme()).WithObjects(cluster, owner, pool).
 		WithStatusSubresource(pool).Build()
 	r := &pools{client: c, live: c}

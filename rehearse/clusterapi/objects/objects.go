@@ -32,8 +32,8 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// bootstrapSecret is the Secret that every machine claims to boot with. Nobody
-// reads it: there is nothing to boot.
+// bootstrapSecret is the Secret that every machine claims to boot with. No component reads it:
+// there is nothing to boot.
 const bootstrapSecret = "none"
 
 // CreateCluster creates a Cluster of that name whose control plane runs already:

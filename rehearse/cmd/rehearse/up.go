@@ -243,7 +243,7 @@ func orInterrupted(ctx context.Context, err error) error {
 }
 
 // reserve makes the file, so that only its owner can read it, or takes over an
-// empty one. It never writes over somebody's kubeconfig.
+// empty one. It never overwrites a user's kubeconfig.
 func reserve(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {

@@ -268,7 +268,7 @@ func TestUpInterruptedWhileItStarts(t *testing.T) {
 
 func TestUpRefusesBeforeItStarts(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(taken, []byte("somebody's"), 0o600); err != nil {
+	if err := os.WriteFile(taken, []byte("another's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -280,7 +280,7 @@ func TestUpRefusesBeforeItStarts(t *testing.T) {
 		"a world that is not":        {[]string{"up", "--without-autoscaler", "--world=mars"}, `--world: there is no world "mars"; there are aws, clusterapi, gardener, kwok`},
 		"groups of another world":    {[]string{"up", "--without-autoscaler", "--world=aws", "--templates", taken}, "--templates: read an EKS cluster from " + taken},
 		"no plimsoll":                {[]string{"up", "--plimsoll", "/no/such/binary"}, "the plimsoll binary is not there"},
-		"flags for nobody":           {[]string{"up", "--without-autoscaler", "--", "--v=4"}, "contradict each other"},
+		"flags without use":          {[]string{"up", "--without-autoscaler", "--", "--v=4"}, "contradict each other"},
 		"a stray argument":           {[]string{"up", "now"}, `unexpected argument "now"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestUpRefusesBeforeItStarts(t *testing.T) {
 			}
 		})
 	}
-	if data, err := os.ReadFile(taken); err != nil || string(data) != "somebody's" {
+	if data, err := os.ReadFile(taken); err != nil || string(data) != "another's" {
 		t.Errorf("the other file is %q, %v", data, err)
 	}
 }

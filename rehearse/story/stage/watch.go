@@ -154,7 +154,7 @@ func (w *Watch) close() {
 	w.done()
 }
 
-// trim drops what nobody counts and what is largest.
+// trim drops the largest fields that no caller reads.
 func trim(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -311,7 +311,7 @@ func (n *Nodes) add(row nodeRow, by int) {
 	}
 }
 
-// tell wakes whoever waits. The caller holds the lock.
+// tell wakes all goroutines that wait. The caller holds the lock.
 func (w *Watch) tell() {
 	close(w.changed)
 	w.changed = make(chan struct{})
