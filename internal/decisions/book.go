@@ -77,6 +77,9 @@ func (b *Book) Report(_ context.Context, c model.Cycle) error {
 		return nil
 	}
 	// 2. The decision itself.
+	if b.before != nil {
+		b.before.vain = b.inVain()
+	}
 	now := seenOf(&c)
 	d, worth := makeDecision(&c, b.before, &now)
 	b.before = &now
@@ -84,6 +87,12 @@ func (b *Book) Report(_ context.Context, c model.Cycle) error {
 		b.add(d, c.Snapshot)
 	}
 	return nil
+}
+
+// inVain reports whether no call of the newest decision was begun.
+func (b *Book) inVain() bool {
+	last, ok := b.Find(Last)
+	return ok && !slices.ContainsFunc(last.Calls, func(c Call) bool { return c.End != NotBegun })
 }
 
 func (b *Book) add(d Decision, s *model.Snapshot) {

@@ -115,6 +115,40 @@ pods web count=1 cpu=3 memory=1Gi node=n1`
 	}
 }
 
+// Each cycle that acts is kept, also where it makes the calls of the one before again, so that what became of each
+// can be read. An observer, which begins none, says the same once.
+func TestEachAttemptIsKept(t *testing.T) {
+	for name, x := range map[string]struct {
+		err  *provider.Error
+		want int
+	}{
+		"failed":    {&provider.Error{Kind: provider.NoCapacity, Message: "none left"}, 3},
+		"not begun": {&provider.Error{Kind: provider.Transient, Code: model.CodeNotBegun, Message: "only observing"}, 1},
+	} {
+		b := decisions.New(10, 1<<20, nil, prometheus.NewRegistry())
+		for i := range 3 {
+			c := cycleOf(t, grows)
+			call := c.Plan.Calls[0]
+			call.ID = fmt.Sprint("attempt ", i)
+			c.Plan.Calls = []model.Call{call}
+			report(t, b, c)
+			c.Decided = false
+			c.Ended = []model.Outcome{{Call: call, Err: x.err}}
+			report(t, b, c)
+		}
+		got := b.List(10)
+		if len(got) != x.want {
+			t.Errorf("%s: %d decisions are kept of 3, want %d", name, len(got), x.want)
+		}
+		for i, d := range got {
+			want := fmt.Sprint("attempt ", len(got)-1-i)
+			if call := d.Calls[0]; call.ID != want || call.End == "" || !strings.Contains(call.Error, x.err.Message) {
+				t.Errorf("%s: the call ended as %+v, want the end of %s", name, call, want)
+			}
+		}
+	}
+}
+
 // The book forgets the oldest: what is too many, and what is too large.
 func TestTheBookIsBounded(t *testing.T) {
 	const count, bytes = 5, 60_000

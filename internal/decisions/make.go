@@ -25,10 +25,13 @@ type seen struct {
 	unneeded, kept []model.NodeVerdict
 	pending        string
 	calls          string
+	// vain: none of its calls was begun, as those of an observer.
+	vain bool
 }
 
 func seenOf(c *model.Cycle) seen {
-	return seen{c.Snapshot, c.Plan.Unneeded, c.Plan.Kept, pendingSaid(c), callsSaid(c.Plan.Calls)}
+	return seen{snapshot: c.Snapshot, unneeded: c.Plan.Unneeded, kept: c.Plan.Kept, pending: pendingSaid(c),
+		calls: callsSaid(c.Plan.Calls)}
 }
 
 // pendingSaid is what must differ for the answers on pending pods to have changed: reasons and
@@ -75,7 +78,7 @@ func makeDecision(c *model.Cycle, before *seen, now *seen) (Decision, bool) {
 	m := maker{cycle: c, before: before, numbers: map[Verdict]int{}}
 	d := &m.decision
 	m.changed()
-	acts := now.calls != "" && (before == nil || before.calls != now.calls)
+	acts := now.calls != "" && (before == nil || before.calls != now.calls || !before.vain)
 	if before != nil && !acts && len(d.Changed) == 0 && before.pending == now.pending {
 		return Decision{}, false
 	}
