@@ -46,20 +46,23 @@ var stateTaints = []string{
 	corev1.TaintNodeOutOfService, model.TaintToBeDeleted, model.TaintCandidate,
 }
 
+// groupMark is a label by which nodes say what group they are of, with its value. Two clouds may have a group of one
+// name.
+type groupMark struct{ label, value string }
+
 // GuessGroups makes node groups of the nodes' labels: with the nodes that are there, a minimum of 0, no
 // maximum, and the newest ready node as a template. A group over several zones is one from which the
 // cloud picks the zone. It gives the labels that named groups; without any, there are no groups.
 func (c *Cluster) GuessGroups() (labels []string) {
-	byName := map[provider.GroupID][]*corev1.Node{}
-	named := map[provider.GroupID]string{}
+	byMark := map[groupMark][]*corev1.Node{}
 	csi := map[string]*storagev1.CSINode{}
 	static := map[string][]*corev1.Pod{}
 	for _, obj := range c.Objects {
 		switch o := obj.(type) {
 		case *corev1.Node:
 			if i := slices.IndexFunc(groupLabels, func(key string) bool { return o.Labels[key] != "" }); i >= 0 {
-				id := provider.GroupID(o.Labels[groupLabels[i]])
-				byName[id], named[id] = append(byName[id], o), groupLabels[i]
+				m := groupMark{groupLabels[i], o.Labels[groupLabels[i]]}
+				byMark[m] = append(byMark[m], o)
 			}
 		case *storagev1.CSINode:
 			csi[o.Name] = o
@@ -70,9 +73,16 @@ func (c *Cluster) GuessGroups() (labels []string) {
 		}
 	}
 	inventory := provider.Inventory{AsOf: c.Time}
-	for _, id := range slices.Sorted(maps.Keys(byName)) {
-		nodes := byName[id]
-		g := provider.Group{ID: id, Max: math.MaxInt32, Target: len(nodes), OwnLabels: []string{named[id]}}
+	marks := slices.SortedFunc(maps.Keys(byMark), func(a, b groupMark) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.label, b.label))
+	})
+	for i, m := range marks {
+		nodes := byMark[m]
+		id := provider.GroupID(m.value)
+		if i > 0 && marks[i-1].value == m.value || i+1 < len(marks) && marks[i+1].value == m.value {
+			id = provider.GroupID(m.value + "@" + m.label) // no value has an @
+		}
+		g := provider.Group{ID: id, Max: math.MaxInt32, Target: len(nodes), OwnLabels: []string{m.label}}
 		for _, n := range nodes {
 			g.Instances = append(g.Instances, provider.Instance{
 				ID: provider.InstanceID(n.Name), ProviderID: n.Spec.ProviderID, NodeName: n.Name, State: provider.Running,
@@ -90,8 +100,9 @@ func (c *Cluster) GuessGroups() (labels []string) {
 			g.Template.Pods = append(g.Template.Pods, p)
 		}
 		inventory.Groups = append(inventory.Groups, g)
-		labels = append(labels, named[id])
+		labels = append(labels, m.label)
 	}
+	slices.SortFunc(inventory.Groups, func(a, b provider.Group) int { return cmp.Compare(a.ID, b.ID) })
 	if len(inventory.Groups) == 0 {
 		return nil
 	}

@@ -88,6 +88,29 @@ spec: {nodeName: w2, containers: [{name: c, resources: {requests: {cpu: 3800m}}}
 	}
 }
 
+// TestTwoLabelsWithOneValue: groups of two clouds that have one name are two groups. A name that only one has is
+// kept as it is.
+func TestTwoLabelsWithOneValue(t *testing.T) {
+	const at = "2026-01-01T00:00:00Z"
+	c := mustRead(t, nodeOf("e1", "eks.amazonaws.com/nodegroup: workers", "a", at, "True")+
+		nodeOf("g1", "cloud.google.com/gke-nodepool: workers", "b", at, "True")+
+		nodeOf("g2", "cloud.google.com/gke-nodepool: workers", "b", at, "True")+
+		nodeOf("g3", "cloud.google.com/gke-nodepool: db", "b", at, "True"))
+	c.GuessGroups()
+	var got []string
+	for _, g := range c.Inventory.Groups {
+		got = append(got, fmt.Sprint(g.ID, " ", g.Target, " ", g.OwnLabels))
+	}
+	want := []string{
+		"db 1 [cloud.google.com/gke-nodepool]",
+		"workers@cloud.google.com/gke-nodepool 2 [cloud.google.com/gke-nodepool]",
+		"workers@eks.amazonaws.com/nodegroup 1 [eks.amazonaws.com/nodegroup]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
 // TestNoGroupsToGuess: without a label of a group there are none.
 func TestNoGroupsToGuess(t *testing.T) {
 	c := mustRead(t, nodeYAML)

@@ -104,7 +104,7 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 	switch {
 	case ok:
 	case strings.HasSuffix(meta.Kind, "List"):
-		return p.wholeList(data, meta)
+		return p.wholeList(data)
 	default:
 		return []parsed{{skipped: meta.Kind}}, nil
 	}
@@ -176,20 +176,14 @@ func nameIn(data []byte) string {
 }
 
 // wholeList reads a list that was not taken apart: one of a list, or of YAML in flow style.
-func (p piece) wholeList(data []byte, meta typeMeta) ([]parsed, error) {
-	var list struct{ Items []json.RawMessage }
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", meta.Kind, err)
-	}
-	var out []parsed
-	for _, item := range list.Items {
-		all, err := p.object(item, meta.itemKind())
-		if err != nil {
-			return nil, err
-		}
+func (p piece) wholeList(data []byte) (out []parsed, err error) {
+	inner := jsonSplitter{file: p.file, within: true, emit: func(item piece) error {
+		all, err := item.parse()
 		out = append(out, all...)
-	}
-	return out, nil
+		return err
+	}}
+	err = inner.all(bytes.NewReader(data), p.line)
+	return out, err
 }
 
 // groupsOnly reads what `plimsoll groups -o yaml` prints, which is no Kubernetes object.

@@ -188,25 +188,37 @@ func TestWhatIsNotNeeded(t *testing.T) {
 	}
 }
 
+// listOfLists has a mistake in a list within a list.
+const listOfLists = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[
+{"kind":"Node",
+"apiVersion":"v1",
+"metadata":{"name":7}}]}]}`
+
 // TestMistakes: each names file and line.
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"yaml":              {nodeYAML + "---\nkind: Pod\napiVersion: v1\nmetadata:\n  name: a: b\n", "stdin:9: "},
-		"yaml in an item":   {"items:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\n- kind: Pod\n  a: b: c\n", "stdin:7: "},
-		"yaml, wrong type":  {nodeYAML + "---\napiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: []\n", "stdin:6: Node x: json: cannot unmarshal array"},
-		"json":              {"{\"apiVersion\": \"v1\",\n\"kind\": \"Node\",\n\"metadata\": {,}}", "stdin:3: invalid character ','"},
-		"json in an item":   {"{\"items\": [\n{\"kind\":\"Node\",\n\"metadata\": ]}", "stdin:3: invalid character ']'"},
-		"json cut off":      {"{\"items\": [\n{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}},\n", "stdin:3: the file ends within an object"},
-		"json, wrong type":  {"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n{\"kind\":\"Node\",\n\"apiVersion\":\"v1\",\n\"metadata\":{\"name\":7}}]}", "stdin:4: Node: json: cannot unmarshal number"},
-		"items is no array": {"{\"items\":\n{}}", "stdin:2: items: an array was expected"},
-		"no object":         {"{}\n[]", "stdin:1: neither a Kubernetes object"},
-		"an array":          {"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}}\n[]", "stdin:2: an object was expected, and not ["},
-		"no name":           {"apiVersion: v1\nkind: Node\n", "stdin:1: Node: metadata.name: missing"},
-		"a word":            {"\n\nhello\n", "stdin:3: not a Kubernetes object"},
-		"nothing":           {"", "read a cluster from -: no Kubernetes objects are in it"},
-		"nothing needed":    {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "only Secret"},
-		"groups twice":      {"groups: []\n---\ngroups: []\n", "node groups twice"},
-		"dump without time": {"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\n", "stdin:1: Dump: time: missing"},
+		"yaml":                           {nodeYAML + "---\nkind: Pod\napiVersion: v1\nmetadata:\n  name: a: b\n", "stdin:9: "},
+		"yaml in an item":                {"items:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\n- kind: Pod\n  a: b: c\n", "stdin:7: "},
+		"yaml, wrong type":               {nodeYAML + "---\napiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: []\n", "stdin:6: Node x: json: cannot unmarshal array"},
+		"json":                           {"{\"apiVersion\": \"v1\",\n\"kind\": \"Node\",\n\"metadata\": {,}}", "stdin:3: invalid character ','"},
+		"json in an item":                {"{\"items\": [\n{\"kind\":\"Node\",\n\"metadata\": ]}", "stdin:3: invalid character ']'"},
+		"json cut off":                   {"{\"items\": [\n{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}},\n", "stdin:3: the file ends within an object"},
+		"json, wrong type":               {"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n{\"kind\":\"Node\",\n\"apiVersion\":\"v1\",\n\"metadata\":{\"name\":7}}]}", "stdin:4: Node: json: cannot unmarshal number"},
+		"json, wrong type, second field": {"{\n\"apiVersion\": \"v1\",\n\"kind\": \"Node\",\n\"metadata\": {\n\"name\": 7}}", "stdin:5: Node: json: cannot unmarshal number"},
+		"json, wrong type, indented":     {"{\n  \"kind\": \"Pod\",\n  \"apiVersion\":\n    \"v1\",\n  \"metadata\": {\"name\": \"p\"},\n  \"spec\": {\n    \"nodeName\": []\n  }\n}\n", "stdin:7: Pod p: json: cannot unmarshal array"},
+		"json, after a long list":        {"{\"items\": [\n" + strings.Repeat(podJSON+",\n", 2000) + "{\"kind\": \"Node\",\n\"apiVersion\": \"v1\",\n\"metadata\":\n {\"name\": 7}}]}", "stdin:2005: Node: json: cannot unmarshal number"},
+		"json in yaml's clothes":         {"---\n{\"kind\": \"Node\",\n\"apiVersion\": \"v1\",\n\"metadata\": {\"name\": 7}}", "stdin:2: Node: json: cannot unmarshal number"},
+		"json list of lists":             {listOfLists, "stdin:4: Node: json: cannot unmarshal number"},
+		"items of a number":              {"{\"items\": [\n{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}},\n\n7]}", "stdin:4: not a Kubernetes object"},
+		"items is no array":              {"{\"items\":\n{}}", "stdin:2: items: an array was expected"},
+		"no object":                      {"{}\n[]", "stdin:1: neither a Kubernetes object"},
+		"an array":                       {"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}}\n[]", "stdin:2: an object was expected, and not ["},
+		"no name":                        {"apiVersion: v1\nkind: Node\n", "stdin:1: Node: metadata.name: missing"},
+		"a word":                         {"\n\nhello\n", "stdin:3: not a Kubernetes object"},
+		"nothing":                        {"", "read a cluster from -: no Kubernetes objects are in it"},
+		"nothing needed":                 {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "only Secret"},
+		"groups twice":                   {"groups: []\n---\ngroups: []\n", "node groups twice"},
+		"dump without time":              {"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\n", "stdin:1: Dump: time: missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, c.text)

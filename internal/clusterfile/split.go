@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -37,8 +36,23 @@ func (t typeMeta) itemKind() typeMeta {
 	return typeMeta{t.APIVersion, item}
 }
 
-// mistake is an error with the place at which it is.
-func mistake(file string, line int, err error) error { return fmt.Errorf("%s:%d: %w", file, line, err) }
+// placedError is an error with the place at which it is.
+type placedError struct {
+	file string
+	line int
+	err  error
+}
+
+func (e *placedError) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err) }
+func (e *placedError) Unwrap() error { return e.err }
+
+// mistake gives an error its place, unless it has one.
+func mistake(file string, line int, err error) error {
+	if _, placed := errors.AsType[*placedError](err); placed {
+		return err
+	}
+	return &placedError{file, line, err}
+}
 
 // split hands over the objects of a file, one by one, the items of lists by themselves: no list is ever
 // held as a whole.
@@ -92,8 +106,22 @@ func (l *lines) end() int64 { return l.at + int64(len(l.open)-l.done) }
 
 // splitJSON reads objects that follow each other.
 func splitJSON(file string, in io.Reader, emit func(piece) error) error {
-	l := &lines{in: in, line: 1}
-	s := &jsonSplitter{file: file, lines: l, dec: json.NewDecoder(l), emit: emit}
+	return (&jsonSplitter{file: file, emit: emit}).all(in, 1)
+}
+
+type jsonSplitter struct {
+	file  string
+	lines *lines
+	dec   *json.Decoder
+	emit  func(piece) error
+	// within: only items of lists are wanted.
+	within bool
+}
+
+// all reads to the end of what begins at a line.
+func (s *jsonSplitter) all(in io.Reader, line int) error {
+	s.lines = &lines{in: in, line: line}
+	s.dec = json.NewDecoder(s.lines)
 	for {
 		err := s.object()
 		switch {
@@ -103,13 +131,6 @@ func splitJSON(file string, in io.Reader, emit func(piece) error) error {
 			return err
 		}
 	}
-}
-
-type jsonSplitter struct {
-	file  string
-	lines *lines
-	dec   *json.Decoder
-	emit  func(piece) error
 }
 
 // wrong gives an error of the decoder its place.
@@ -138,7 +159,7 @@ func (s *jsonSplitter) object() error {
 	if open != json.Delim('{') {
 		return mistake(s.file, line, fmt.Errorf("an object was expected, and not %v", open))
 	}
-	var whole bytes.Buffer
+	whole := joined{line: line}
 	var list typeMeta
 	var waiting []piece // items before the list's kind
 	isList := false
@@ -154,17 +175,13 @@ func (s *jsonSplitter) object() error {
 			}
 			continue
 		}
+		name, _ := json.Marshal(key)
+		whole.add(s.lines.to(s.dec.InputOffset()), name)
 		var value json.RawMessage
 		if err := s.dec.Decode(&value); err != nil {
 			return s.wrong(err)
 		}
-		if whole.Len() > 0 {
-			whole.WriteByte(',')
-		}
-		name, _ := json.Marshal(key)
-		whole.Write(name)
-		whole.WriteByte(':')
-		whole.Write(value)
+		whole.add(s.lines.to(s.dec.InputOffset()-int64(len(value))), value)
 		switch key {
 		case "apiVersion":
 			_ = json.Unmarshal(value, &list.APIVersion) // what is no text is no kind
@@ -175,8 +192,12 @@ func (s *jsonSplitter) object() error {
 	if _, err := s.dec.Token(); err != nil {
 		return s.wrong(err)
 	}
-	if !isList {
-		return s.emit(piece{file: s.file, line: line, data: slices.Concat([]byte("{"), whole.Bytes(), []byte("}"))})
+	switch {
+	case isList:
+	case s.within:
+		return nil
+	default:
+		return s.emit(piece{file: s.file, line: line, data: whole.object()})
 	}
 	for _, p := range waiting {
 		p.list = list.itemKind()
@@ -185,6 +206,39 @@ func (s *jsonSplitter) object() error {
 		}
 	}
 	return nil
+}
+
+// joined is an object that is put together again of its fields, each on its line, so that a mistake in it has one.
+type joined struct {
+	text  bytes.Buffer
+	line  int
+	parts int
+}
+
+// add takes in a name, or the value that follows it, which begins on a line.
+func (j *joined) add(line int, part []byte) {
+	switch {
+	case j.parts == 0:
+		j.text.WriteByte('{')
+	case j.parts%2 == 0:
+		j.text.WriteByte(',')
+	default:
+		j.text.WriteByte(':')
+	}
+	j.parts++
+	for ; j.line < line; j.line++ {
+		j.text.WriteByte('\n')
+	}
+	j.text.Write(part)
+	j.line += bytes.Count(part, []byte("\n"))
+}
+
+func (j *joined) object() []byte {
+	if j.parts == 0 {
+		j.text.WriteByte('{')
+	}
+	j.text.WriteByte('}')
+	return j.text.Bytes()
 }
 
 // items reads the array of a list. Items that do not say their kind wait for the list to do so.
