@@ -82,14 +82,13 @@ type process struct {
 	elect  bool
 }
 
-// bindProcess binds its flags. lease is the namespace where the Lease is, unless
-// somebody says otherwise.
+// bindProcess binds its flags. lease is the default namespace of the Lease.
 func bindProcess(set *pflag.FlagSet, cluster, lease string) *process {
 	p := &process{config: config.Defaults()}
 	kubeconfig, logging := &p.config.Cluster.Kubeconfig, &p.config.Logging
 	set.StringVar(kubeconfig, "kubeconfig", *kubeconfig,
 		"kubeconfig file of "+cluster+"; none: the pod's own account, else as kubectl finds it")
-	set.BoolVar(&p.elect, "leader-elect", true, "take a Lease before anything is written; without it, nobody else may run")
+	set.BoolVar(&p.elect, "leader-elect", true, "take a Lease before any write; without it, run one process only")
 	set.StringVar(&p.host.LeaderElectionNamespace, "leader-elect-resource-namespace", lease, "where the Lease is")
 	set.StringVar(&p.host.MetricsAddress, "metrics-address", ":8080", "where to serve /metrics; empty: nowhere")
 	set.StringVar(&p.host.HealthAddress, "health-address", ":8081", "where to serve /healthz and /readyz; empty: nowhere")

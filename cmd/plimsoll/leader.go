@@ -96,7 +96,7 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, namespace, name 
 		holder, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
 	}
 	if holder == "" {
-		return "", fmt.Errorf("nobody holds the lease %s/%s: no autoscaler leads now", namespace, name)
+		return "", fmt.Errorf("no process holds the lease %s/%s: no autoscaler leads now", namespace, name)
 	}
 	return holder, nil
 }

@@ -31,7 +31,7 @@ func (l lease) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // Update renews the lease, or gives it away: then the record names no holder. The election
 // gives it away when a renewal has failed, too, and does not wait for the writes under way.
-// That is refused: nobody else leads then before the lease has lapsed.
+// That is refused, so that no other process leads before the lease has lapsed.
 func (l lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity == "" && l.inLead.Load() {
 		return errors.New("give the lease away: it is held until the writes under way have ended, or it lapses")

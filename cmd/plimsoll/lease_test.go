@@ -98,7 +98,7 @@ func (s *leaseServer) set(out bool) {
 	s.out = out
 }
 
-// holder is who has the Lease, empty if nobody does.
+// holder is who has the Lease, empty if no process has it.
 func (s *leaseServer) holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

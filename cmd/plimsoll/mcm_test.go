@@ -38,7 +38,7 @@ func TestGroupsOfAShoot(t *testing.T) {
 	w.Settle()
 	url := kubetest.Serve(t, w)
 	t.Setenv("CONTROL_KUBECONFIG", kubeconfig(t, url))
-	shoot := kubeconfig(t, "http://127.0.0.1:1") // there is nobody, and no node to learn from
+	shoot := kubeconfig(t, "http://127.0.0.1:1") // no API server answers there, and there is no node to learn from
 	for _, args := range [][]string{
 		{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--node-group-auto-discovery=mcm:namespace=" + namespace},
 		{"groups", "--cloud-provider=gardener", "--kubeconfig=" + shoot, "--nodes=1:2:" + namespace + ".web-z1", "--nodes=0:2:" + namespace + ".web-z2"},

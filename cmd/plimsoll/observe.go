@@ -23,8 +23,8 @@ type hand interface {
 	Close(context.Context) error
 }
 
-// newHand gives what carries out the plans on a cloud. On one that can only be read
-// nobody does.
+// newHand gives what carries out the plans on a cloud. On one that can only be
+// read, that is an onlooker, which carries out nothing.
 func newHand(
 	cloud provider.Provider, client kubernetes.Interface, may func() error, ended func(), log *slog.Logger,
 ) hand {
@@ -65,7 +65,7 @@ func onlyRead(cloud provider.Provider) readOnly {
 }
 
 // watched gives what an observer of the cluster needs of a cloud, and reports each read
-// that fails. One that ends because nobody waits for it any more has not failed.
+// that fails. A read that ends because no caller waits for it any more has not failed.
 func watched(cloud provider.Provider, failed func(error)) readOnly {
 	r := onlyRead(cloud)
 	read := r.inventory

@@ -262,8 +262,7 @@ func (p parts) lead(ctx context.Context, may func() error) error {
 }
 
 // cleanUp lets the provider clean up after the last write. A write that does not
-// end is given half of the time; the provider cleans up then all the same, since
-// nobody else will.
+// end is given half of the time; the provider cleans up then all the same, since no other process will.
 func cleanUp(ctx context.Context, finish func(context.Context) error, cloud provider.Provider) error {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
@@ -332,7 +331,7 @@ func elected(
 	may := func() error {
 		switch {
 		case !elector.IsLeader():
-			return lostLease{fmt.Sprintf("%s leads now", cmp.Or(elector.GetLeader(), "nobody"))}
+			return lostLease{fmt.Sprintf("%s leads now", cmp.Or(elector.GetLeader(), "no process"))}
 		case elector.Check(c.Leader.RenewDeadline-c.Leader.LeaseDuration) != nil:
 			return lostLease{fmt.Sprintf("it could not be renewed for %s; does the API server answer?", c.Leader.RenewDeadline)}
 		}

@@ -84,7 +84,7 @@ func removeCall(node string) model.Call {
 // start is when every bubble begins.
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// node is a node that somebody else has written on too, changed as told.
+// node is a node that another client has written to as well, with changes applied.
 func node(name string, changes ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "7", Annotations: map[string]string{"team": "a"}},

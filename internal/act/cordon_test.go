@@ -40,7 +40,7 @@ func TestCordon(t *testing.T) {
 	}{
 		{"ours", node("n", goes, begun), node("n", goes, emptied, cordoned), nil, written},
 		{"tainted by another", tainted("n"), node("n", goes, emptied, cordoned), nil, written},
-		{"cordoned by somebody", node("n", goes, begun, cordoned), nil, nil, read},
+		{"cordoned by another", node("n", goes, begun, cordoned), nil, nil, read},
 		{"cordoned by us", node("n", goes, emptied, cordoned), nil, nil, read},
 		{"cordoned by another autoscaler", node("n", goes, cordoned), nil, nil, read},
 		{"only a look", node("n", goes, begun), nil, lookOnly, read},
@@ -220,7 +220,7 @@ func TestPodThatLandsDuringTheCordon(t *testing.T) {
 	}
 }
 
-// A cordon without its look is no cordon; nor is one of which nobody knows.
+// A cordon without its look is no cordon; nor is one whose write has an unknown end.
 func TestCordonWithoutALook(t *testing.T) {
 	failing := func(verb, what string) *fake.Clientset {
 		client := cluster(node("n", goes, begun))

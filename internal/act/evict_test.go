@@ -235,8 +235,8 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestEvictionOnTheWire: the same with the bytes of a real API server. client-go
-// itself asks again where the server says when, ten times: such an eviction takes
-// long, and at the deadline nobody knows how its last request ended.
+// itself asks again where the server says when, ten times: such an eviction
+// takes long, and at the deadline it is unknown how its last request ended.
 func TestEvictionOnTheWire(t *testing.T) {
 	counted := budgetError(apierrors.NewTooManyRequests(
 		"Cannot evict pod as it would violate the pod's disruption budget.", 10,

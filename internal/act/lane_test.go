@@ -245,7 +245,7 @@ func TestLeaseIsAskedForBeforeANodeIsWritten(t *testing.T) {
 	})
 }
 
-// At its deadline nobody knows of an eviction whether it happened.
+// At an eviction's deadline it is unknown whether it happened.
 func TestEvictionThatIsNotAnswered(t *testing.T) {
 	out := run(t, script{}, slowCluster{nodesAndPods(0), func(ctx context.Context, _ string) error {
 		<-ctx.Done()
@@ -260,7 +260,7 @@ func TestEvictionThatIsNotAnswered(t *testing.T) {
 }
 
 // Requests that hang beyond their deadline, against all rules, keep their own
-// nodes, and nobody else's slots.
+// nodes busy, and block no other node's slots.
 func TestHungWritesGiveTheirSlotsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

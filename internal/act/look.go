@@ -25,7 +25,7 @@ const pageSize = 500
 func stays(call model.Call, n *corev1.Node) error {
 	switch {
 	case !model.HasTaint(n, model.TaintToBeDeleted):
-		return callError(call, provider.Conflict, "somebody took the taint "+model.TaintToBeDeleted+" away, so it stays", nil)
+		return callError(call, provider.Conflict, "its taint "+model.TaintToBeDeleted+" was removed, so it stays", nil)
 	case n.Annotations[model.AnnotationScaleDownDisabled] == "true":
 		return callError(call, provider.Conflict,
 			"it has been annotated "+model.AnnotationScaleDownDisabled+"=true, so it stays", nil)

@@ -88,7 +88,7 @@ func TestRemoveLooksAgain(t *testing.T) {
 			pod("s", inPhase(corev1.PodSucceeded)), pod("f", inPhase(corev1.PodFailed))}, true, nil},
 		{"an expendable pod", tainted("n"), false, []*corev1.Pod{pod("x", priority(-11))}, true, nil},
 		{"a pod at the cutoff", tainted("n"), false, []*corev1.Pod{pod("x", priority(-10))}, false, []string{"ns/x"}},
-		{"a DaemonSet of somebody's own kind", tainted("n"), false,
+		{"a DaemonSet of a custom kind", tainted("n"), false,
 			[]*corev1.Pod{pod("d", ownedBy("example.com/v1", "DaemonSet"))}, false, []string{"ns/d"}},
 		{"a pod landed", tainted("n"), false, []*corev1.Pod{pod("b", replica), pod("a"), pod("d", daemon)}, false,
 			[]string{"ns/a", "ns/b"}},

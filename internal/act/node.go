@@ -19,12 +19,12 @@ import (
 // with every change of the node.
 const noteLimit = 400
 
-// conflicts is how often a node is read again that somebody else changed between our read and our
-// write. Each time somebody else has got on: there is nothing to wait for.
+// conflicts is how often a node is read again after another client changed it between our read and
+// our write. Each conflict means that another write succeeded, so there is nothing to wait for.
 const conflicts = 4
 
 // taint marks a node as being deleted, so that nothing more is scheduled there. It records that the
-// taint is ours and a cordon is not. A cordoned node whose removal somebody else began is left
+// taint is ours and a cordon is not. A cordoned node whose removal another client began is left
 // alone: the cordon's owner would be unknown. A cordon that a removal of ours left behind stays
 // ours.
 func (a *Actor) taint(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
@@ -130,7 +130,7 @@ func (a *Actor) annotate(ctx context.Context, call model.Call, out model.Outcome
 }
 
 // rewrite reads a node from the API server, changes it and puts it back. The put carries the
-// version that was read: a node that somebody else changed meanwhile is read again (rule L9).
+// version that was read: a node that another client changed meanwhile is read again (rule L9).
 // change reports whether there is something to write; its error ends the call with nothing written.
 func (a *Actor) rewrite(
 	ctx context.Context, call model.Call, out model.Outcome, change func(*corev1.Node) (bool, error),

@@ -73,7 +73,7 @@ func TestNodeWrites(t *testing.T) {
 				withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
 		{"taint a candidate", model.Taint, "", node("n", candidate),
 			node("n", candidate, withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
-		{"taint what somebody cordoned", model.Taint, "", node("n", cordoned),
+		{"taint what another client cordoned", model.Taint, "", node("n", cordoned),
 			node("n", cordoned, withTaint(model.TaintToBeDeleted, now, noSchedule), oursNot)},
 		{"taint again", model.Taint, "", node("n", goes, oursNot), nil},
 		{"taint again what we cordoned", model.Taint, "", node("n", goes, ours, cordoned), nil},
@@ -87,13 +87,13 @@ func TestNodeWrites(t *testing.T) {
 		{"untaint", model.Untaint, "", node("n", goes, oursNot), node("n")},
 		{"untaint a candidate", model.Untaint, "", node("n", candidate, goes, oursNot), node("n")},
 		{"untaint what we cordoned", model.Untaint, "", node("n", goes, ours, cordoned), node("n")},
-		{"untaint what somebody else cordoned", model.Untaint, "", node("n", goes, oursNot, cordoned), node("n", cordoned)},
+		{"untaint what another client cordoned", model.Untaint, "", node("n", goes, oursNot, cordoned), node("n", cordoned)},
 		{"untaint what another autoscaler left", model.Untaint, "", node("n", goes, cordoned), node("n")},
 		{"untaint what we cordoned, the taint being gone", model.Untaint, "", node("n", ours, cordoned), node("n")},
 		{"untaint what we cordoned, the cordon being gone", model.Untaint, "", node("n", goes, ours), node("n")},
 		{"untaint what has only the annotation", model.Untaint, "", node("n", oursNot), node("n")},
 		{"untaint what only was a candidate", model.Untaint, "", node("n", candidate), node("n")},
-		{"untaint a candidate that somebody cordoned", model.Untaint, "", node("n", candidate, cordoned),
+		{"untaint a candidate that another client cordoned", model.Untaint, "", node("n", candidate, cordoned),
 			node("n", cordoned)},
 		{"untaint a word of another time", model.Untaint, "",
 			node("n", goes, cordoned, withAnnotation(model.AnnotationRemoval, "x")), node("n", cordoned)},
@@ -107,7 +107,7 @@ func TestNodeWrites(t *testing.T) {
 		{"unmark again", model.Unmark, "", node("n", goes, oursNot), nil},
 
 		{"annotate", model.Annotate, "why", node("n"), node("n", withAnnotation(model.AnnotationStays, "why"))},
-		{"annotate anew", model.Annotate, "why", node("n", withAnnotation(model.AnnotationStays, "old")),
+		{"annotate again", model.Annotate, "why", node("n", withAnnotation(model.AnnotationStays, "old")),
 			node("n", withAnnotation(model.AnnotationStays, "why"))},
 		{"annotate again", model.Annotate, "why", node("n", withAnnotation(model.AnnotationStays, "why")), nil},
 		{"annotate nothing", model.Annotate, "", node("n", withAnnotation(model.AnnotationStays, "old")), node("n")},
@@ -166,7 +166,7 @@ func TestMarkOfANodeThatGoes(t *testing.T) {
 	}
 }
 
-// A node that somebody else changed meanwhile is read again.
+// A node that another client changed meanwhile is read again.
 func TestTaintAfterConflict(t *testing.T) {
 	client := fake.NewClientset(node("n"))
 	conflicts := 2

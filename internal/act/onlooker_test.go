@@ -36,7 +36,7 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 		{Verb: model.Mark, Group: "g", Node: "n1"},
 		{Verb: model.Unmark, Group: "g", Node: "n1"},
 		{Verb: model.Annotate, Group: "g", Node: "n1", Note: "x"},
-		// n2 has the taint of somebody else's removal.
+		// n2 has the taint of another client's removal.
 		{Verb: model.Untaint, Group: "g", Node: "n2", Reason: model.LeaderChanged},
 		{Verb: model.Untaint, Group: "g", Node: "n2", Reason: model.PodLanded, Why: "x"},
 		{Verb: model.Cordon, Group: "g", Node: "n2"},
@@ -63,8 +63,7 @@ func TestTheLedgerForgetsWhatIsOnlyObserved(t *testing.T) {
 			}
 			got, want := stand(model.Plan{Calls: []model.Call{call}}), stand(model.Plan{})
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(),
-				// Rests that were over long before anything was, and why a removal failed
-				// that never did: nobody reads them.
+				// Rests that ended long before the start, and the cause of a failure that never happened: no code reads them.
 				cmp.FilterPath(func(p cmp.Path) bool {
 					name := p.Last().String()
 					return name == ".Rests" || name == ".FailureWhy" || name == ".NotBefore" ||
@@ -121,7 +120,7 @@ func fleet(now time.Time) model.Observation {
 }
 
 // A loop with an onlooker goes on to see the same need, and plans the same for it:
-// it neither waits for what nobody has bought, nor turns to another group.
+// it neither waits for nodes that were not bought, nor turns to another group.
 func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 	c := testkit.New()
 	c.Now = began
@@ -153,7 +152,7 @@ func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 		}
 		c.Now = c.Now.Add(10 * time.Second)
 	}
-	// Somebody else does it: the need is met by what is coming.
+	// Another client buys them: the need is met by what is coming.
 	grown := o.cycle.Plan.Grow[0]
 	for i := range c.Groups {
 		if c.Groups[i].ID == grown.Group {
@@ -164,7 +163,7 @@ func TestAnObservedLoopSeesTheSameNeedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := o.cycle.Plan; len(p.Grow) != 0 || len(p.Pending) != 1 || p.Pending[0].Upcoming != 10 {
-		t.Errorf("after somebody else's growth: %s", p.Text(o.cycle.Snapshot))
+		t.Errorf("after another client's scale-up: %s", p.Text(o.cycle.Snapshot))
 	}
 }
 

@@ -133,14 +133,14 @@ func TestOneOfThemStays(t *testing.T) {
 		return result, nil
 	})
 	client := taintedNodes("a", "c", "d")
-	if err := client.Tracker().Add(node("b")); err != nil { // somebody took its taint away
+	if err := client.Tracker().Add(node("b")); err != nil { // its taint was removed by another client
 		t.Fatal(err)
 	}
 	out := run(t, cloud, client, removeCall("a"), removeCall("b"), removeCall("c"), removeCall("d"))
 	if want := []string{"remove [i-a i-c i-d] of g, forced false"}; !slices.Equal(*requests, want) {
 		t.Errorf("asked for %q, want %q", *requests, want)
 	}
-	for i, want := range []string{"", "took the taint", "it is protected", ""} {
+	for i, want := range []string{"", "was removed", "it is protected", ""} {
 		if e := out[i].Err; (e != nil) != (want != "") || e != nil && !strings.Contains(e.Error(), want) {
 			t.Errorf("%s: %v, want %q", out[i].Call.ID, e, want)
 		}
@@ -196,7 +196,7 @@ func TestAloneAfterAnotherLook(t *testing.T) {
 	client := taintedNodes("a", "b", "c")
 	cloud, requests := noting(func(ctx context.Context, r provider.RemoveRequest) (provider.RemoveResult, error) {
 		switch {
-		case len(r.Instances) == 3: // and meanwhile somebody takes a taint away
+		case len(r.Instances) == 3: // and meanwhile another client removes a taint
 			return provider.RemoveResult{}, errors.Join(client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"),
 				node("a"), ""), &provider.Error{Kind: provider.Conflict})
 		case r.Instances[0] == "i-b":
@@ -218,7 +218,7 @@ func TestAloneAfterAnotherLook(t *testing.T) {
 	}
 }
 
-// One whose time is nearly over takes nobody's with it.
+// A call whose time is nearly over does not shorten the time of others.
 func TestTogetherOnlyWithLikeDeadlines(t *testing.T) {
 	late := func(name string, by time.Duration) job {
 		c := removeCall(name)
@@ -369,7 +369,7 @@ func TestAllOfAGroupOrNone(t *testing.T) {
 		why      string
 	}{
 		"all go": {answer: done, requests: 1},
-		"the taint of one was taken away": {answer: done, why: "took the taint", change: func(client *fake.Clientset) error {
+		"the taint of one was taken away": {answer: done, why: "was removed", change: func(client *fake.Clientset) error {
 			return client.Tracker().Update(nodes, node(names[3], is(corev1.ConditionTrue)), "")
 		}},
 		"one is not ready any more": {answer: done, why: "not ready any more", change: func(client *fake.Clientset) error {

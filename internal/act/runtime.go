@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Runtime is an Actor's clock, and what runs its jobs. A job blocks in requests to the API server
-// and in the provider's calls, and nowhere else: whoever answers those can run the jobs one at a
-// time and in virtual time.
+// Runtime is an Actor's clock, and what runs its jobs. A job blocks in requests to the API
+// server and in the provider's calls, and nowhere else: a test that answers those can run the
+// jobs one at a time and in virtual time.
 type Runtime interface {
 	// Now is the time by this clock. No other clock is asked.
 	Now() time.Time

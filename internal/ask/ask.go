@@ -2,7 +2,7 @@
 //
 // What flows in: an observation, what a leader remembered, and a policy. What flows out: the cycle
 // that the loop would have had, as a value, or all cycles until nothing changes any more, with the
-// plans carried out in memory (UntilRest). Nothing is written and nobody is called.
+// plans carried out in memory (UntilRest). Nothing is written, and no request is made.
 //
 // Who may import it: hosts (cmd) and tests. It turns the loop's own crank, so that its answers
 // cannot differ from those of the loop.

@@ -68,7 +68,7 @@ func TestFacts(t *testing.T) {
 		{"an owner that is no controller", change{ownedBy("apps/v1", "ReplicaSet", false)}, model.Facts{}},
 		{"the controller among owners", change{ownedBy("v1", "Node", false), ownedBy("batch/v1", "Job", true)},
 			model.Facts{Controller: "Job", Group: "batch"}},
-		{"somebody's kind", change{ownedBy("example.com/v1alpha1", "ReplicaSet", true)},
+		{"a custom kind", change{ownedBy("example.com/v1alpha1", "ReplicaSet", true)},
 			model.Facts{Controller: "ReplicaSet", Group: "example.com"}},
 		{"a version that is none", change{ownedBy("a/b/c", "ReplicationController", true)},
 			model.Facts{Controller: "ReplicationController", Group: "a/b/c"}},

@@ -14,7 +14,7 @@ import (
 
 // fields says of every field of a type whether it is part of content. The scheduler's
 // filters read what is kept; a field that is in neither list is one that Kubernetes
-// has added, and somebody must look whether a filter reads it.
+// has added, and a developer must check whether a filter reads it.
 type fields struct {
 	kept, unread string
 	// in is the struct within a pod or a node, made ready so that each field of it is

@@ -336,7 +336,7 @@ func verdict(v *explain.Verdict, now time.Time) string {
 	return oneLine(text)
 }
 
-// fixText says what would change a verdict: time, or what somebody does.
+// fixText says what would change a verdict: time, or an act of a person.
 func fixText(v *explain.Verdict, now time.Time) string {
 	var parts []string
 	if v.Until.After(now) {

@@ -458,7 +458,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestPricesFromAPipe: a pipe that nobody writes into would be read for ever.
+// TestPricesFromAPipe: a pipe without a writer would be read for ever.
 func TestPricesFromAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "prices")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -561,7 +561,7 @@ func TestTheCommandLineOfGardener(t *testing.T) {
 	}
 }
 
-// TestGardenerIsMCM: the provider has two names, and flags that are nobody else's.
+// TestGardenerIsMCM: the provider has two names, and flags that no other provider has.
 func TestGardenerIsMCM(t *testing.T) {
 	set := pflag.NewFlagSet("t", pflag.ContinueOnError)
 	f := Bind(set, some("kwok", "mcm"))

@@ -150,7 +150,7 @@ func (f *Flags) check(c *Config) []error {
 		"allowed-scheduler-names": c.Policy.ScaleUp.Allowed, "bypassed-scheduler-names": c.Policy.ScaleUp.Bypassed,
 	} {
 		for _, name := range names {
-			// The API server accepts more in a pod, but nobody names a scheduler like this.
+			// The API server accepts more in a pod, but no scheduler has such a name.
 			if name == "" || strings.ContainsFunc(name, unicode.IsSpace) {
 				wrong(flag, "%q is not the name of a scheduler", name)
 			}

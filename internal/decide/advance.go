@@ -142,8 +142,8 @@ func (m *maker) wholes(steps [][]removal.Step) map[int]*whole {
 	return groups
 }
 
-// removeWhole is the last step of a node whose group is ready to go, unless something
-// would end with it that nobody has named.
+// removeWhole is the last step of a node whose group is ready to go, unless a
+// machine that the plan does not name would end with it.
 func (m *maker) removeWhole(g *model.Group, w *whole, steps []removal.Step) []removal.Step {
 	v, until := scaledown.Unnamed(m.snap, g), w.emptied.Add(scaledown.Unlisted)
 	switch {

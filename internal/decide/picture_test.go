@@ -90,8 +90,9 @@ func TestAnOldPictureChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAnUnsureGroupIsLeftAlone: after a write of which nobody knows how far it went, and
-// while one is under way, nothing of the group is ended or cancelled; other groups go on.
+// TestAnUnsureGroupIsLeftAlone: after a write whose effect is unknown, and
+// while one is under way, nothing of the group is ended or cancelled; other
+// groups go on.
 func TestAnUnsureGroupIsLeftAlone(t *testing.T) {
 	for _, group := range []string{"failed", "silent", "short"} {
 		for name, mend := range map[string]func(*model.Snapshot, *model.Group){

@@ -56,7 +56,7 @@ group p-z3 max=4 cpu=4 memory=16Gi zone=c pool=p
 }
 
 // TestWhatDidNotComeAndStays: a machine that never became a node does not keep its zone
-// from growing once the group has rested, if nobody can give it up. Where it is not
+// from growing once the group has rested, if it cannot be given up. Where it is not
 // known whether it is a node after all, nothing is bought there, and the verdict says
 // what would change that.
 func TestWhatDidNotComeAndStays(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// TestWakes: where time alone changes a plan, the plan says when. Nobody looks before.
+// TestWakes: where time alone changes a plan, the plan says when. The loop does not run before that.
 func TestWakes(t *testing.T) {
 	for _, tt := range []struct {
 		name, scene string

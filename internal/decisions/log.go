@@ -157,7 +157,7 @@ func (l *Log) open(room int64) error {
 	if l.file != nil {
 		return nil
 	}
-	// Names of pods and nodes are nobody else's business.
+	// Other users must not read the names of pods and nodes.
 	file, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ var poolUnreadable = check{"pool unreadable", func(q question) *model.Verdict {
 			q.group.Pool, q.group.PoolUnread)}
 }}
 
-// noTemplate: nobody knows what a new node would be.
+// noTemplate: it is unknown what a new node would be.
 var noTemplate = check{"no template", func(q question) *model.Verdict {
 	if q.group.HasTemplate {
 		return nil
@@ -79,7 +79,7 @@ var busy = check{"busy", func(q question) *model.Verdict {
 		Detail: what + " is under way", Until: c.Deadline, Fix: "that call's end"}
 }}
 
-// unsure: nobody knows how far a failed write went (rule L2).
+// unsure: it is unknown how far a failed write went (rule L2).
 var unsure = check{"unsure", func(q question) *model.Verdict {
 	if !q.group.Unsure {
 		return nil

@@ -66,14 +66,14 @@ func (g *Group) answered(f *Fold, o model.Outcome) (outage bool) {
 	case o.Err.Code == model.CodeNotBegun:
 		g.rest(o, retry)
 	case o.Err.Kind == provider.Conflict:
-		// Somebody moved the target in the same moment: read again, and decide again. Where
-		// that goes on, or what is read is old, do not ask at each look.
+		// Another client changed the target at the same moment: read again, and decide
+		// again. Where that goes on, or what is read is old, do not ask at each look.
 		if n := g.again(model.RestConflict, o.Ended, mostConflicts, longAgo); n > strikes {
 			g.rest(o, retry<<(n-strikes))
 		}
 	case o.Err.Kind == provider.Limit && o.Call.Pool != "" && g.Rests.Of(model.RestLimited).Count < mostLimited:
-		// Somebody raised another group of the pool in the same moment: look again, too.
-		// Where that does not tell why, do not ask at each look.
+		// Another client raised another group of the pool at the same moment: look again,
+		// too. Where that does not explain it, do not ask at each look.
 		if g.again(model.RestLimited, o.Ended, mostLimited, longAgo) > strikes {
 			g.rest(o, pause)
 		}
@@ -106,8 +106,9 @@ func (g *Group) cut(id string, units int) {
 	g.asks = slices.DeleteFunc(g.asks, func(a model.Ask) bool { return len(a.Units) == 0 })
 }
 
-// Written takes in that a write to the target has ended that lowers it. Where nobody knows whether it
-// did, what is expected stays, and is not relied on until a later read.
+// Written takes in that a write to the target has ended that lowers it. Where
+// it is unknown whether it did, the expected target stays, and is not relied on
+// until a later read.
 func (g *Group) Written(o model.Outcome) {
 	g.written = o.Ended
 	switch {

@@ -141,8 +141,8 @@ func (g *Group) Begin() {
 	g.waiting, g.due = g.waiting[:0], time.Time{}
 }
 
-// Fill finds the record of each instance of a picture, and forgets those of others. What
-// those had, and nobody was removing, are strays.
+// Fill finds the record of each instance of a picture, and forgets those of
+// others. Nodes of those that were not being removed are strays.
 func (g *Group) Fill(f *Fold, pg *provider.Group) {
 	g.records = g.records[:0]
 	for i := range pg.Instances {
@@ -190,8 +190,8 @@ func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
 
 // unseen reports whether a target is that from before our last write, a growth that the cloud has agreed to
 // a moment ago. What shows it may be older than its date, so that the agreement counts: else the same
-// nodes would be bought elsewhere as well. Where somebody has taken the growth back, pods wait for that
-// moment longer.
+// nodes would be bought elsewhere as well. Where another client has taken the scale-up back, pods wait for
+// that moment longer.
 func (g *Group) unseen(target int, asOf time.Time) bool {
 	return g.Sighted && g.agreed.Equal(g.written) && target == g.from && target < g.Expected &&
 		asOf.Before(g.agreed.Add(model.Patience))

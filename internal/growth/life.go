@@ -1,5 +1,5 @@
 // Package growth is the life of nodes that were asked for, from the request to a node that
-// is ready, or to the day on which nobody waits for it any more.
+// is ready, or until it is no longer waited for.
 //
 // A scale-up is a model.Ask, and each node of it a model.Unit. Advance has the whole life of
 // a unit in one table, state × event → state; testdata/life.txt is that table in print.
@@ -95,8 +95,8 @@ var life = [...][kinds]cell{
 		Made: made, Gone: stays, Registered: stays, NodeGone: stays, Ready: stays,
 		NeverReady: stays, Late: givenUp, NotCancelled: stays, AskedAgain: stays,
 	},
-	// Clouds replace what does not join. The time of the unit goes on then: else nobody
-	// would ever learn that no machine of the group joins.
+	// Clouds replace machines that do not join. The time of the unit goes on then: else it
+	// would never become known that no machine of the group joins.
 	model.UnitMade: {
 		Made: stays, Gone: asked, Registered: registered, NodeGone: stays, Ready: stays,
 		NeverReady: stays, Late: givenUp, NotCancelled: stays, AskedAgain: stays,

@@ -133,8 +133,8 @@ func TestTheTableIsWhole(t *testing.T) {
 }
 
 // TestAnyLife: whatever happens, in any order, a unit has what its state says, says since
-// when and why, and its time to register never began earlier than was known before, but for
-// an instance that was made before it was asked for and that nobody had seen.
+// when and why, and its time to register never began earlier than was known before,
+// except for an instance that was made before it was asked for and had not been seen.
 func TestAnyLife(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	reached := map[string]int{}

@@ -13,9 +13,9 @@ const (
 	unbound  tie = iota // no node of it has been seen
 	bound               // it has its node
 	strayed             // its node is there, and no id leads to it: the cloud has another id for it
-	released            // somebody removed its node, and the instance is still there
-	lost                // it has lost a node that nobody had begun to remove
-	// presumedLost: nobody saw the loss, and the instance is too old to be on its way.
+	released            // its node was removed on purpose, and the instance is still there
+	lost                // it has lost a node whose removal had not begun
+	// presumedLost: the loss was not seen, and the instance is too old to be on its way.
 	presumedLost
 )
 
@@ -47,7 +47,7 @@ type machine struct {
 	absentAt time.Time
 }
 
-// leftWithoutNode reports whether a machine has lost its node, and nobody has begun to remove it.
+// leftWithoutNode reports whether a machine has lost its node, and its own removal has not begun.
 func (in *machine) leftWithoutNode() bool {
 	return (in.tie == lost || in.tie == presumedLost) && in.removed.IsZero()
 }

@@ -14,8 +14,8 @@ import (
 //
 // Units are interchangeable until they have an instance. What the target has
 // and no node stands for is missing, and each missing unit belongs to one ask:
-// new instances go to the oldest ask that waits, units that nobody asked for by
-// us are an ask that was found, and when fewer are missing than were asked for,
+// new instances go to the oldest ask that waits, units that we did not ask for
+// are an ask that was found, and when fewer are missing than were asked for,
 // the newest are dropped.
 func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	now := f.Seen.Now
@@ -200,7 +200,7 @@ func (g *Group) attribute(f *Fold, registered bool) {
 		rec.asked = true
 		a, u := g.oldestAnonymous()
 		if u == nil {
-			continue // nobody asked for it
+			continue // no ask is for it
 		}
 		e := Event{Kind: Made, At: f.Seen.Now, Instance: in.ID, Exists: rec.made(in)}
 		switch {
@@ -273,7 +273,7 @@ func (g *Group) nodes(f *Fold) {
 				// It waits for a node again, from when the other one was lost.
 				late := u.Why
 				*u, _ = Advance(*u, Event{Kind: NodeGone, At: now, Exists: orNow(in.deadline.Since, now)})
-				if late != "" { // nobody waited for the first any more, and nobody does for a second
+				if late != "" { // the first was no longer waited for, and neither is a second
 					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: late})
 				}
 			case in.tie == bound && u.Node == "":
@@ -335,7 +335,7 @@ func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
 // arrived takes note of a node that has become ready. A scale-up that was asked
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since. A node that was there before the failure
-// proves nothing: where ids drift, it counts as one that somebody else asked for.
+// proves nothing: where ids drift, it counts as one that another client asked for.
 func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
 	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: f.Seen.Now, For: f.boughtFor(a)})
 	g.duds = 0
@@ -347,8 +347,9 @@ func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
 	}
 }
 
-// boughtFor lists the classes that a node of an ask is judged by. One that somebody else
-// asked for, as the cloud does for a machine that it took, is judged by those that wait.
+// boughtFor lists the classes that a node of an ask is judged by. One that another client
+// asked for, such as the cloud in place of a machine that it took, is judged by the classes
+// that wait.
 func (f *Fold) boughtFor(a *model.Ask) []string {
 	if a.Found {
 		return f.Waits
@@ -383,10 +384,10 @@ func (g *Group) hasReady(node string) bool {
 	return false
 }
 
-// found is an ask for units that somebody else asked for. Their timers start when
-// the target changed, if that is after the last picture, else now: at the first look
-// there is only the cloud's clock to say when that was. A change that is older than the
-// time to register is not why they are missing: a machine was lost while nobody looked.
+// found is an ask for units that another client asked for. Their timers start when the
+// target changed, if that is after the last picture, else now: at the first look there
+// is only the cloud's clock to say when that was. A change that is older than the time
+// to register is not why they are missing: a machine was lost while no process looked.
 func (g *Group) found(f *Fold, pg *provider.Group, first bool, units int) model.Ask {
 	at := f.Seen.Now
 	if t := pg.TargetSince; !first && t.Before(at) && t.After(g.before) && at.Sub(t) < f.Rules.Provision(pg) {

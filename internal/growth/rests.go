@@ -12,7 +12,7 @@ const (
 	// pause is how long a group rests after a call that failed for no fault of its
 	// own, unless the cloud says otherwise.
 	pause = 30 * time.Second
-	// retry is how long it rests after a write of which nobody knows how far it went.
+	// retry is how long it rests after a write whose effect is unknown.
 	retry = 5 * time.Second
 	// leastRest is how long it rests after a failure, whatever the operator says: the
 	// cloud is looked at within a second of it, and would be asked as often.

@@ -180,10 +180,10 @@ func (f *Fold) noteLoss(rec *machine, u *model.Unit) bool {
 }
 
 // PresumeLost finds, where groups are looked at for the first time, the machines that run
-// without a node for longer than any clock is off: they have lost theirs while nobody
-// looked. Where as many nodes are at home nowhere, those could be theirs, and nothing is
-// presumed. A machine that never registered, and that nobody ended, counts as well: we err
-// to leaving such a cluster alone.
+// without a node for longer than any clock is off: they have lost theirs while no process
+// looked. Where as many nodes belong to no group, those could be theirs, and nothing is
+// presumed. A machine that never registered, and was not ended, counts as well: we err to
+// leaving such a cluster alone.
 func PresumeLost(f *Fold, groups []*Group, homeless int) {
 	var found []*machine
 	for i, g := range groups {
@@ -275,8 +275,9 @@ func (in *machine) made(of *provider.Instance) time.Time {
 	return model.Latest(model.Earlier(of.Created, in.first), in.least)
 }
 
-// latest is when an instance was made at the latest, by our clock, where the cloud's is off and nobody
-// knows when it was; else zero. Its time to register runs from then: we err to waiting.
+// latest is the latest time at which an instance can have been made, by our clock, where the
+// cloud's clock is off and the real time is unknown; else zero. Its time to register runs
+// from then: we err to waiting.
 func (in *machine) latest(of *provider.Instance) time.Time {
 	if of.Created.Before(in.least) && !of.Created.IsZero() {
 		return in.first
@@ -398,8 +399,7 @@ func (g *Group) giveUp(f *Fold, pg *provider.Group) {
 	anonymous := max(0, g.missing-len(g.waiting))
 	g.kept = min(g.kept, anonymous)
 	g.overdue = min(g.overdue, anonymous-g.kept)
-	// Which of them those are that the cloud has no machines for, nobody knows: we err to
-	// calling the group unhealthy.
+	// It is unknown which of them the cloud has no machines for: we err to calling the group unhealthy.
 	g.unexplained = min(g.unexplained, anonymous)
 	if refused > 0 {
 		e := &provider.Error{Op: provider.OpGrow, Group: g.ID, Kind: provider.Kind(out.Reason), Message: out.Message}

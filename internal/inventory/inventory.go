@@ -156,8 +156,8 @@ func (k Known) Fold(answer provider.Inventory, ready func(*provider.Instance) bo
 		next.absent = k.absences(next.inventory)
 		return next, nil
 	}
-	// Of an answer that says the same only the age is taken in: whoever keeps something by the lists of a
-	// picture finds them to be the same lists.
+	// Of an answer that says the same only the age is taken in: a caller that
+	// caches by the lists of a picture finds the same lists.
 	next.inventory, next.inventory.AsOf = k.inventory, answer.AsOf
 	return next, nil
 }

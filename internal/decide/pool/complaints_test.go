@@ -67,8 +67,9 @@ func Test8534AZoneIsOut(t *testing.T) {
 	}
 }
 
-// #30, #87: whoever took a pool below its minimum, it is raised again at the next look,
-// without a pod that asks and without Gardener's next reconciliation.
+// #30, #87: a pool that another client took below its minimum is raised again
+// at the next look, without a pending pod and without Gardener's next
+// reconciliation.
 func Test30ThePoolIsRaisedAgain(t *testing.T) {
 	for _, s := range []Sizing{LaxGreedy, BackwardCompatible, Equitable} {
 		for _, targets := range [][]int{{0, 0, 0}, {2, 0, 0}, {0, 0, 1}} {

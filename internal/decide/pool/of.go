@@ -62,8 +62,7 @@ func (p Pool) Shares() []Share { return Shares(p.Sizing, p.Bounds, p.Members) }
 
 // Shown is what each group may have of pools that name a sizing, sorted by group, for a
 // person; a part of the minimum that the pool has no room for, since others have it, is left
-// out. A pool of which some group has not been read is left out: nobody knows how much
-// it has.
+// out. A pool is left out if one of its groups has not been read: its size is unknown.
 func Shown(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
 	var out []model.PoolShareOf
 	for _, p := range pools {
@@ -80,8 +79,8 @@ func Shown(s *model.Snapshot, pools []Pool) []model.PoolShareOf {
 	return out
 }
 
-// Read is Shown of an inventory alone, as the cloud shows it to somebody who has not watched
-// it: no group rests, and nothing has been given up.
+// Read is Shown of an inventory alone, as a reader without history sees it: no
+// group rests, and nothing has been given up.
 func Read(inv provider.Inventory) []model.PoolShareOf {
 	s := &model.Snapshot{Now: inv.AsOf, Pools: inv.Pools}
 	unread := map[provider.PoolID]provider.GroupID{}
@@ -115,9 +114,9 @@ func memberOf(s *model.Snapshot, group int, access *gate.Gate) Member {
 }
 
 // unresolved reports whether the group's target still has a unit that failed or never
-// came, and that is about to be given up, or that the cloud could not take back. One that
-// stays, as it is held or the group is at its own minimum, is counted as what the group
-// has: nobody knows for how long.
+// came, and that is about to be given up, or that the cloud could not take back. One
+// that stays, since it is held or the group is at its own minimum, counts as part of
+// the group, because it may stay for any time.
 func unresolved(s *model.Snapshot, g *model.Group) bool {
 	if g.GivenUp() == 0 || g.Expected <= g.Min || gate.Hold(g, s.Now, provider.OpRemove, provider.OpCancel) != nil {
 		return false

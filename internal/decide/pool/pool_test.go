@@ -80,7 +80,7 @@ func TestEquitable(t *testing.T) {
 		{"no zone is preferred", Bounds{3, 5}, []int{0, 0}, nil, []int{3, 3}, []int{2, 1}, []int{2, 1}},
 		{"more zones than nodes", Bounds{2, 3}, []int{1, 1, 0, 0}, nil, []int{1, 1, 1, 1}, []int{1, 1, 0, 0}, []int{0, 0, 0, 0}},
 		{"above its maximum", Bounds{1, 3}, []int{4, 1}, nil, []int{4, 1}, []int{1, 0}, []int{0, 0}},
-		{"nobody can grow", Bounds{3, 4}, []int{1, 0}, []int{0, 1}, []int{1, 0}, []int{1, 0}, []int{0, 0}},
+		{"no group can grow", Bounds{3, 4}, []int{1, 0}, []int{0, 1}, []int{1, 0}, []int{1, 0}, []int{0, 0}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := members(row.targets, row.blocked...)

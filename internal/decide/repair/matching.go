@@ -33,7 +33,7 @@ const doubted = 6 * time.Hour
 // are to be cancelled, and until when they hold that at the latest, zero if there is no such
 // time: those whose instance the newest answer lacks; those that were the group's, for as
 // long as they live; and for a while those that are as young as a scale-up, or of any age
-// where it is not known when somebody asked.
+// where the time of the request is not known.
 func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Time) {
 	type late struct {
 		asked time.Time // no node from before can be one of its units

@@ -134,9 +134,9 @@ func (r *Room) Replaces(p *model.Pod) bool {
 }
 
 // Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused;
-// empty if there is none. As long as it has not, nobody knows that it works: more pods that are
-// evicted might find no node, whichever controller they are of. Pods that are gated, or that another
-// scheduler is for, say nothing: whoever makes pods could hold all removals by them.
+// empty if there is none. Until it has, it is not known to work: more evicted pods might find no node,
+// whatever their controller. Pods that are gated, or that another scheduler is for, do not count: else
+// any user who makes pods could hold all removals with them.
 func (r *Room) Unseen() string {
 	var first *unplaced
 	for owner, d := range r.snap.Displaced {

@@ -5,12 +5,12 @@
 // allow, and the nodes that receive the pods and therefore stay. Pods are served
 // in this order:
 //
-//  1. pods of removals that have moved pods: nobody else may have their room (rule L7); then pods of nodes
+//  1. pods of removals that have moved pods: no other pod may have their room (rule L7); then pods of nodes
 //     that go for a move
 //  2. pods that wait for a node: growth places these, between 1 and 3
 //  3. pods of drafts, which are removals that have got no further than the taint. The
 //     search for unneeded nodes places them, as it did before it began the removal
-//  4. pods of nodes that somebody else ends
+//  4. pods of nodes that another client removes
 //
 // Pure. Who may import it: decide and scaledown.
 package reserve
@@ -92,8 +92,8 @@ func (r *Room) GatherDrafts(wanted map[model.NodeID]bool) {
 	r.gather(func(o *Removal) bool { return r.IsDraft(o) && !wanted[o.Node] })
 }
 
-// PlaceLeaving places the pods of nodes that somebody else ends: a person, or a cloud
-// that replaces a machine which it takes for broken. The pods will need room in a
+// PlaceLeaving places the pods of nodes that another client removes: a person, or a
+// cloud that replaces a machine that it considers broken. The pods will need room in a
 // moment, and the node that came for theirs may be the emptiest of all.
 //
 // Nothing is bought for them before they wait. They use up no budget here: their

@@ -41,7 +41,7 @@ begun: on a; begun moves web-000001 web-000002
 drafts: on a; draft moves api-000001
 leaving: on a b
 `},
-	{name: "a removal without a place says so, and pods of a node that somebody else ends take what is left",
+	{name: "a removal without a place says so, and pods of a node that another client removes take what is left",
 		cluster: `
 node begun group=far
 drain begun stage=Evicting since=1m occupied
@@ -67,7 +67,7 @@ begun: on
 drafts: on
 leaving: on
 `},
-	{name: "budgets are counted for what we evict, and not for what somebody else does",
+	{name: "budgets are counted for what we evict, and not for what others evict",
 		cluster: `
 budget web app=web allowed=4
 budget job app=job allowed=4

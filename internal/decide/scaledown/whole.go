@@ -82,10 +82,10 @@ func (f *finder) whole(group int, members []*candidate) *model.Verdict {
 // what could end with them.
 const Unlisted = 20 * time.Minute
 
-// Unnamed says what would end with the nodes of a group though nobody names it, since the
-// cloud chooses who goes: a machine without a node, or a node that came a short while ago
-// and is no known instance's. It may be a machine of the group that the cloud does not list
-// yet, with pods. We err to waiting.
+// Unnamed says what would end with the nodes of a group though no removal names it, since the
+// cloud chooses which machines go: a machine without a node, or a node that registered a
+// short while ago and belongs to no known instance. It may be a machine of the group that the
+// cloud does not list yet, with pods. We err to waiting.
 func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 	if !g.CloudChooses {
 		return nil

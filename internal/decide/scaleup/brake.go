@@ -301,8 +301,8 @@ const elsewhereRest = time.Hour
 // that the rule holds. It ends at once when what the limits leave room for is certain to help.
 const outOfReachRest = 6 * time.Hour
 
-// mostTries is how many nodes of a group may come up elsewhere in that time, where
-// nobody knows how the cloud chooses: two of each variant, and no more than six.
+// mostTries is how many nodes of a group may come up elsewhere in that time, where it is
+// unknown how the cloud chooses: two of each variant, and no more than six.
 func mostTries(variants int) int { return min(2*variants, 6) }
 
 // elsewhere judges a node that came up as a variant of no use to the class that it was

@@ -66,7 +66,7 @@ func (pl *planner) hope(c model.ClassID, h head) int {
 }
 
 // lands says where the new nodes of a group come up, and whether that is certain;
-// empty for a group whose nodes are all alike, or where nobody asked.
+// empty for a group whose nodes are all alike, or where no pod depends on it.
 func (pl *planner) lands(group int) string {
 	l := pl.w.Landing(group)
 	if l == nil {
