@@ -227,9 +227,8 @@ func TestTimersAreTheUnitsOwn(t *testing.T) {
 	want(t, "given up", g.GivenUp(), 2)
 }
 
-// TestBootingCapacityAfterARestart: with an empty ledger, and after somebody
-// else raised the target, what is on its way is upcoming, and nothing of it is
-// bought again.
+// TestBootingCapacityAfterARestart: with an empty ledger, and after another client raised
+// the target, what is on its way is upcoming, and nothing of it is bought again.
 func TestBootingCapacityAfterARestart(t *testing.T) {
 	s := newStage(t, 6)
 	s.fleet(2)
@@ -242,7 +241,7 @@ func TestBootingCapacityAfterARestart(t *testing.T) {
 	want(t, "coming", snap.Groups[0].ComingNodes, 4)
 	s.target = 9
 	g = s.at(1)
-	want(t, "missing after somebody raised the target", g.Missing, 7)
+	want(t, "missing after another client raised the target", g.Missing, 7)
 	// The timer of the raise is the raise's own.
 	want(t, "overdue", s.at(15.5).Overdue, 3)
 	want(t, "overdue", s.at(16).Overdue, 6)
@@ -575,8 +574,8 @@ func TestLostNodeAcrossARestart(t *testing.T) {
 	want(t, "given up when its time is over", s.at(16.5).GivenUp(), 1)
 }
 
-// TestMachineLostWhileNobodyLed: an old target is not why a unit is missing.
-func TestMachineLostWhileNobodyLed(t *testing.T) {
+// TestMachineLostWithoutALeader: an old target is not why a unit is missing.
+func TestMachineLostWithoutALeader(t *testing.T) {
 	s := newStage(t, 3)
 	s.since = t0.Add(-10 * time.Hour)
 	s.fleet(2)
@@ -586,8 +585,8 @@ func TestMachineLostWhileNobodyLed(t *testing.T) {
 	want(t, "overdue in its own time", s.at(15).Overdue, 1)
 }
 
-// TestUnneededAcrossAGap: since when a node is unneeded counts over a restart, and
-// not over hours in which nobody looked.
+// TestUnneededAcrossAGap: since when a node is unneeded counts over a restart, and not over
+// hours in which no process looked.
 func TestUnneededAcrossAGap(t *testing.T) {
 	for minutes, kept := range map[float64]bool{1: true, 3: false, 180: false} {
 		s := newStage(t, 1)
@@ -662,13 +661,13 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	want(t, "ready", s.l.Standing().Arrivals,
 		[]model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(40 * time.Minute), For: []string{"web"}}})
 	s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
-	want(t, "nobody waits", len(s.l.Standing().Arrivals), 0)
+	want(t, "no arrivals", len(s.l.Standing().Arrivals), 0)
 	want(t, "the next decision sees another node", s.l.News(), true)
 	s.l.Note(&model.Snapshot{Now: t0.Add(41 * time.Minute)}, model.Plan{})
 	want(t, "decided", s.l.News(), false)
 }
 
-// TestArrivalThatIsGone: nobody judges a node that is gone.
+// TestArrivalThatIsGone: a node that is gone is not judged.
 func TestArrivalThatIsGone(t *testing.T) {
 	s := newStage(t, 1)
 	s.fleet(1)

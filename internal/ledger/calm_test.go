@@ -43,10 +43,10 @@ func quietLife(t *testing.T, dice *rand.Rand) (passedOver int) {
 		if len(ended) == 0 && quick.calm == seen.Generation {
 			passedOver++
 		}
-		anew := seen
-		anew.Generation = 0
+		fresh := seen
+		fresh.Generation = 0
 		quick.Fold(seen, ended)
-		plain.Fold(anew, ended)
+		plain.Fold(fresh, ended)
 		if diff := cmp.Diff(told(t, plain.Standing()), told(t, quick.Standing())); diff != "" {
 			t.Fatalf("step %d: what stands differs:\n%s", step, diff)
 		}

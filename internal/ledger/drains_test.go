@@ -463,8 +463,8 @@ func TestEvictionOverlapsARollback(t *testing.T) {
 	want(t, "busy", e.drain().Evictions[0].Busy, false)
 }
 
-// TestEvictionOverlapsTheNextDrain: what the drain before asked of a pod keeps
-// nobody from asking again, and its end is not taken for the later call's.
+// TestEvictionOverlapsTheNextDrain: an eviction that the drain before requested does not
+// keep the next one from requesting it again, and its end is not taken for the later call's.
 func TestEvictionOverlapsTheNextDrain(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)
@@ -482,8 +482,7 @@ func TestEvictionOverlapsTheNextDrain(t *testing.T) {
 	want(t, "busy", e.drain().Evictions[0].Busy, false)
 }
 
-// TestGivenBack: which rollbacks count as removals that failed. Those that
-// somebody wanted do not.
+// TestGivenBack: which rollbacks count as removals that failed. Those that a person or a waiting pod wanted do not.
 func TestGivenBack(t *testing.T) {
 	for code, failed := range map[model.Reason]bool{
 		model.PodLanded: true, model.EvictionRefused: true, model.ReplacementWaits: true,
@@ -661,8 +660,7 @@ func TestEvictionWithoutADrain(t *testing.T) {
 	want(t, "standing", e.standing(), model.NodeStanding{})
 }
 
-// TestWhatCannotHappenIsTold: it changes nothing, and is a mistake of ours that somebody must
-// see.
+// TestWhatCannotHappenIsTold: it changes nothing, and is a bug of ours that must be reported.
 func TestWhatCannotHappenIsTold(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)
@@ -723,7 +721,7 @@ func TestRemovalInAnUnreadableGroup(t *testing.T) {
 func TestDisplaced(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)
-	want(t, "nobody", len(e.l.Standing().Displaced), 0)
+	want(t, "no controller", len(e.l.Standing().Displaced), 0)
 	first := at(e.second)
 	e.call(evictCall("a"))
 	e.call(evictCall("b"), func(o *model.Outcome) { o.Err = &provider.Error{Kind: provider.Conflict, Message: "refused"} })
@@ -731,7 +729,7 @@ func TestDisplaced(t *testing.T) {
 	want(t, "one controller", len(got), 1)
 	for _, d := range got {
 		want(t, "first", d.First, first)
-		want(t, "a refusal displaces nobody", d.Last, first)
+		want(t, "a refusal displaces no pod", d.Last, first)
 	}
 	e.restart()
 	want(t, "after a restart", e.l.Standing().Displaced, got)
@@ -791,8 +789,7 @@ func TestRefusalsSurvive(t *testing.T) {
 	}
 }
 
-// TestRemovalOfNothing: a remembered removal without an instance, which nobody would
-// have written, is not waited for.
+// TestRemovalOfNothing: a remembered removal without an instance, which no version writes, is not waited for.
 func TestRemovalOfNothing(t *testing.T) {
 	l := Restore(model.Rules{}, model.Memory{Drains: []model.Drain{{Node: "n", Stage: model.Removing, Occupied: true}}})
 	want(t, "drains", len(l.Memory().Drains), 0)

@@ -317,7 +317,7 @@ func (d *dice) observation(now time.Time) model.Observation {
 	return o
 }
 
-// strangeOutcomes are ends of calls that nobody knows of.
+// strangeOutcomes are ends of calls that the ledger does not know.
 func (d *dice) strangeOutcomes(now time.Time) []model.Outcome {
 	if d.below(6) > 0 {
 		return nil

@@ -290,8 +290,8 @@ func TestRestartAdoptsHalfDoneRemovals(t *testing.T) {
 	}
 }
 
-// TestACordonOfOursIsFound: somebody took the taint of a removal away that nobody remembers. The
-// node would stay cordoned for ever.
+// TestACordonOfOursIsFound: another client removed the taint of a removal that is not remembered.
+// Else the node would stay cordoned for ever.
 func TestACordonOfOursIsFound(t *testing.T) {
 	n := node("n", "7")
 	n.Spec.Unschedulable, n.Annotations = true, map[string]string{model.AnnotationRemoval: model.RemovalCordoned}

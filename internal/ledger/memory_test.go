@@ -27,7 +27,7 @@ func TestRestartInEachStage(t *testing.T) {
 		return &d
 	}
 	leftover := model.Drain{Node: "n", Stage: model.RollingBack, Unready: true, Code: model.LeaderChanged,
-		Why: "its removal was begun, and somebody took the taint away"}
+		Why: "its removal was begun, and its taint was removed"}
 	rollingBack := ours(model.RollingBack, 2)
 	rollingBack.Code, rollingBack.Why = model.EvictionRefused, "b stays"
 	for _, c := range []struct {
@@ -183,8 +183,7 @@ func TestMemoryOfManyDrains(t *testing.T) {
 	want(t, "how many", len(kept), 2)
 }
 
-// TestMemoryOfOddDrains: what nobody would have written is left out, and times
-// that cannot be are mended.
+// TestMemoryOfOddDrains: what no version writes is left out, and impossible times are corrected.
 func TestMemoryOfOddDrains(t *testing.T) {
 	later := t0.Add(1000 * time.Hour)
 	taint := corev1.Taint{Key: model.TaintToBeDeleted, Value: fmt.Sprint(t0.Unix())}
@@ -218,8 +217,7 @@ func TestTaintOfTomorrow(t *testing.T) {
 }
 
 // TestGroupsOwnTimes: each group has its own last scale-up, removal and failure.
-// After a restart nobody knows in which it was, and it counts for all of them
-// until they have their own.
+// After a restart it is unknown which group it was, and it counts for all of them until they have their own.
 func TestGroupsOwnTimes(t *testing.T) {
 	e := newEmptying(t)
 	e.call(grow(1, 3))

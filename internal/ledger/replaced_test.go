@@ -95,7 +95,7 @@ func TestAReplacementThatIsLate(t *testing.T) {
 }
 
 // TestAReplacementAfterTheTime: the cloud gives up as late as we do, and makes another
-// machine when its unit has been given up. Nobody waits for that one again.
+// machine when its unit has been given up. That one is not waited for again.
 func TestAReplacementAfterTheTime(t *testing.T) {
 	s := bought(t, 1)
 	s.instance()
@@ -140,9 +140,9 @@ func (s *stage) stall() {
 	}
 }
 
-// TestNoTimeRunsWhileNobodyMakesMachines: neither that of an instance nor that of a
-// request. It begins again when somebody does again.
-func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
+// TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
+// request. It begins again when machines are made again.
+func TestNoTimeRunsWhileNoMachinesAreMade(t *testing.T) {
 	s := bought(t, 2)
 	s.minute = 1
 	s.instance()
@@ -166,9 +166,9 @@ func TestNoTimeRunsWhileNobodyMakesMachines(t *testing.T) {
 	want(t, "rests", backoff(g).Code, model.CodeTimeout)
 }
 
-// TestAStallWhoseEndNobodySaw: the leader that saw it is gone before it ends, and the next
+// TestAStallWhoseEndWasNotSeen: the leader that saw it is gone before it ends, and the next
 // one finds everything at work.
-func TestAStallWhoseEndNobodySaw(t *testing.T) {
+func TestAStallWhoseEndWasNotSeen(t *testing.T) {
 	s := bought(t, 2)
 	s.minute = 1
 	s.instance()
@@ -222,9 +222,9 @@ func TestAHoldIsNoStall(t *testing.T) {
 	want(t, "given up", s.at(15).GivenUp(), 1)
 }
 
-// TestGrowthThatThePoolRefuses: somebody raised another group of the pool in the same
-// moment. That is no failure of this one; if it is so again, it rests shortly, and one
-// that is refused over and over has failed.
+// TestGrowthThatThePoolRefuses: another client raised another group of the pool at the
+// same moment. That is no failure of this one. If it happens again, it rests for a short
+// time, and one that is refused over and over has failed.
 func TestGrowthThatThePoolRefuses(t *testing.T) {
 	for pool, row := range map[provider.PoolID]struct{ backsOff, rests bool }{"": {backsOff: true}, "p": {rests: true}} {
 		s := newStage(t, 0)

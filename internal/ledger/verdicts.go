@@ -71,9 +71,9 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 	}
 }
 
-// nodesOfNoGroup are the nodes that were unneeded and that no group has,
-// as far as is known now: nobody could judge them. In an unhealthy cluster no
-// node is unneeded.
+// nodesOfNoGroup are the nodes that were unneeded and that no group has, as far
+// as is known now: they could not be judged. In an unhealthy cluster no node is
+// unneeded.
 func nodesOfNoGroup(s *model.Snapshot) []string {
 	if s.Unhealthy != nil {
 		return nil

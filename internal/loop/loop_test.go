@@ -182,7 +182,7 @@ func TestNewerReadIsDecidedOnIfAwaited(t *testing.T) {
 		make    func(*world)
 		decided int
 	}{
-		{"nobody waits", func(*world) {}, 1},
+		{"no pod waits", func(*world) {}, 1},
 		{"a node that no instance matches is younger than the picture", func(w *world) {
 			w.asOf = time.Now()
 			n := testkit.Node("n", "4", "16Gi", nil)
@@ -228,7 +228,7 @@ func TestTheLedgersNewsAreDecidedOn(t *testing.T) {
 		w.cluster.AddNode(n, "g")
 		w.cluster.Groups[0].Target = 1
 		w.after(5*time.Second, func() {
-			// The candidate's mark is there already, in a version that nobody has seen yet.
+			// The candidate's mark is there already, in a version that has not been observed yet.
 			w.ended = append(w.ended, model.Outcome{
 				Call: w.started[0], Ended: time.Now(), ResourceVersion: "6", Target: -1, Unchanged: true,
 			})
@@ -361,8 +361,9 @@ func TestUnhealthyClusterIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestPoliciesCountByTheClock: a scheduled minimum is bought when its window opens, which nobody else announces;
-// a pause lets nothing begin until it ends; and a policy that is adopted counts from the next turn on.
+// TestPoliciesCountByTheClock: a scheduled minimum is bought when its window opens, which no event
+// announces; a pause lets nothing begin until it ends; and a policy that is adopted counts from the
+// next turn on.
 func TestPoliciesCountByTheClock(t *testing.T) {
 	warm(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -228,8 +228,8 @@ func (d dropped) decisive() bool {
 	return config.Decisive(d.name, value)
 }
 
-// lost are the flags whose loss changes which nodes are bought or removed: Plimsoll refuses them, so that nobody finds
-// out by the nodes.
+// lost are the flags whose loss changes which nodes are bought or removed: Plimsoll refuses them, so that no user
+// learns of it from the nodes.
 func (l commandLine) lost() []string {
 	var out []string
 	for _, d := range l.dropped {

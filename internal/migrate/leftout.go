@@ -103,8 +103,9 @@ func empty(value any) bool {
 var anyText = []string{"awsAccessKeyID", "awsSecretAccessKey", "expanderPriorities", "extraEnv", "image.repository",
 	"image.tag", "podAnnotations"}
 
-// templates refuses values that only Helm can fill in. In some of them their chart does that; in the others the Cluster
-// Autoscaler got the braces themselves, which nobody can have meant. No value is shown: it may be a secret.
+// templates refuses values that only Helm can fill in. In some of them their chart does that; in the others the
+// Cluster Autoscaler got the braces themselves, which cannot have been intended. No value is shown: it may be a
+// secret.
 func (v *values) templates() {
 	for _, c := range theirChart {
 		if c.instead == "" && !slices.Contains(anyText, c.path) && c.isFor(v.provider) {

@@ -73,7 +73,7 @@ func noSecrets(t *testing.T, text string) {
 	}
 }
 
-// pagesExist checks that notes name pages by their addresses, since somebody who has only the binary has no folder
+// pagesExist checks that notes name pages by their addresses, since a user who has only the binary has no folder
 // docs, and that these pages are there.
 func pagesExist(t *testing.T, text string) {
 	t.Helper()

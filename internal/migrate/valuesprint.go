@@ -338,7 +338,7 @@ func (v *values) budget() {
 	}
 }
 
-// defaults tells of two that differ, where nobody asked for them. Replicas are one in their chart.
+// defaults reports two defaults that differ, where the user has not set them. Their chart's default is one replica.
 func (v *values) defaults() {
 	if v.replicas == nil && v.line.config.Leader.Enabled {
 		v.note("replicaCount is 2, the default of Plimsoll's chart, was 1: one leads, the other waits with a warm memory")

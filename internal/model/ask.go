@@ -19,8 +19,7 @@ type Ask struct {
 	// unit with an instance start at the instance's creation, and go on if the cloud
 	// replaces it.
 	At time.Time `json:"at"`
-	// Found: we did not ask for it. Somebody else raised the target, or a leader
-	// before us did.
+	// Found: we did not ask for it. Another client raised the target, or a leader before us did.
 	Found bool `json:"found,omitempty"`
 	// First: it was found in the first observation of a process that remembered nothing of
 	// it, so that its units may be machines of any age.

@@ -13,7 +13,7 @@ const (
 	// AnnotationStays on a node says what keeps it.
 	AnnotationStays = "plimsoll.dev/stays"
 	// AnnotationRemoval on a node whose removal we have begun says how far we went:
-	// a rollback ends our cordon, and nobody else's.
+	// a rollback ends our cordon, and no other client's.
 	AnnotationRemoval = "plimsoll.dev/removal"
 	RemovalTainted    = "tainted"
 	RemovalCordoned   = "cordoned"

@@ -16,7 +16,7 @@ type NodeState string
 
 // The states.
 const (
-	// StateBeingDeleted: its removal is under way, by us or by somebody else.
+	// StateBeingDeleted: its removal is under way, by us or by another client.
 	StateBeingDeleted NodeState = "BeingDeleted"
 	// StateSuspended: the cloud has put it to sleep (condition Suspended).
 	StateSuspended NodeState = "Suspended"

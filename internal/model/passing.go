@@ -9,9 +9,9 @@ import (
 
 // PassingTaints are taints that nodes carry for a while, and that no template has.
 type PassingTaints struct {
-	// Startup are the keys of taints that somebody takes away when a node is all that
-	// it is to be: a node with one boots. StartupPrefixes are what such keys begin
-	// with.
+	// Startup are the keys of taints that another controller removes when a node is
+	// complete: a node with one is still booting. StartupPrefixes are what such keys
+	// begin with.
 	Startup, StartupPrefixes []string
 	// Status are the keys of taints that tell of a state: the node is what it is.
 	Status []string

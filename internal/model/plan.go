@@ -19,8 +19,8 @@ const (
 	Grow Verb = "Grow"
 	// Taint marks a node as being deleted, so that nothing more lands on it.
 	Taint Verb = "Taint"
-	// Untaint rolls a removal back: it takes that taint away, and ends the cordon unless
-	// it is somebody else's (AnnotationRemoval).
+	// Untaint rolls a removal back: it takes that taint away, and ends the cordon unless it is another
+	// client's (AnnotationRemoval).
 	Untaint Verb = "Untaint"
 	// Cordon makes a node unschedulable and then looks at its pods once more (rule
 	// L9): it fails if one has come that the plan did not know.
@@ -123,7 +123,7 @@ const (
 	AnswerNotBegun
 	// AnswerBusy: it could not be done just then, which says nothing about the subject.
 	AnswerBusy
-	// AnswerConflict: somebody changed the subject in the same moment.
+	// AnswerConflict: another client changed the subject at the same moment.
 	AnswerConflict
 	// AnswerRefused is every other error.
 	AnswerRefused
@@ -204,8 +204,8 @@ type Work struct {
 	NodesScanned int
 	Options      int // group options computed
 	// Steps are what budgets count: a node shown to the plugins, an answer of theirs,
-	// or LooksPerStep cheap looks. Allowed are those that the cycle might take, which a plan depends on where
-	// they did not suffice; zero: nobody said.
+	// or LooksPerStep cheap looks. Allowed are those that the cycle might take, which a plan depends on
+	// where they did not suffice; zero: not set.
 	Steps, Allowed int
 }
 

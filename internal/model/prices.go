@@ -42,8 +42,8 @@ func (p *Prices) WithGroup(id provider.GroupID, price float64) *Prices {
 
 // Of is what a node costs per hour, or would cost as its group's template. The operator's price for
 // its group counts first, then the operator's for its instance type, then the provider's, then the
-// operator's for cores and memory. The group is nil for a node of no group. ok is false where
-// nobody knows: an unknown price is never zero.
+// operator's for cores and memory. The group is nil for a node of no group. ok is false where none
+// of these is known: an unknown price is never zero.
 func (p *Prices) Of(g *Group, node *Shape) (price float64, ok bool) {
 	if p == nil {
 		return ofProvider(g, node)

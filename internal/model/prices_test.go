@@ -34,8 +34,8 @@ func TestPriceOfANode(t *testing.T) {
 		labels map[string]string // type, zone and capacity type by their first letters
 		want   float64           // -1: unknown
 	}{
-		{"nobody knows", nil, nil, nil, -1},
-		{"nobody knows this one", &Prices{Names: map[string]float64{"h": 1}}, nil, nil, -1},
+		{"none is known", nil, nil, nil, -1},
+		{"this one is not known", &Prices{Names: map[string]float64{"h": 1}}, nil, nil, -1},
 		{"the provider", nil, &group, nil, 0.5},
 		{"the operator before the provider", &Prices{Names: map[string]float64{"g": 2}}, &group, nil, 2},
 		{"zero is a price", &Prices{Groups: map[provider.GroupID]float64{"g": 0}}, &group, nil, 0},

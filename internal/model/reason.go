@@ -202,7 +202,7 @@ const (
 	// CompanyMoves: pods that one of its pods follows by affinity, or that follow one of
 	// them, are on the move.
 	CompanyMoves Reason = "AffinityPodsMove"
-	// TakenBack: somebody took away the taint or the cordon of the removal.
+	// TakenBack: another client removed the taint or the cordon of the removal.
 	TakenBack Reason = "TakenBack"
 	// LeaderChanged: the leader that had begun the removal is gone.
 	LeaderChanged             Reason = "LeaderChanged"

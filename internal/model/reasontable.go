@@ -249,7 +249,7 @@ var ReasonSections = []ReasonSection{
 			"Many machines at once did not register, lost their Node object or are not ready; the cause is rarely in " +
 				"the machines. Nothing is ended for ten minutes; then, within any ten minutes, at most 3 machines of a " +
 				"group, or a tenth of it if that is more, and 10 of all groups, or a twentieth if that is more.",
-			"Look for what they have in common: a zone, the network, an admission webhook, somebody who deletes Node " +
+			"Look for what they have in common: a zone, the network, an admission webhook, a client that deletes Node " +
 				"objects. Otherwise nothing: they are removed a few at a time."},
 		{MatchingBroken, 0,
 			"Nodes that belong to no instance could be those of the group's instances without a node; nothing of the " +
@@ -317,7 +317,7 @@ var ReasonSections = []ReasonSection{
 			"It is not ready, and the removal of such nodes is switched off.",
 			"Set `--scale-down-unready-enabled=true`."},
 		{PodEnding, 0,
-			"One of its pods is being deleted by somebody else, and may take longer to end than an evicted pod may.",
+			"One of its pods is being deleted by another client, and may take longer to end than an evicted pod may.",
 			"Wait for that pod's end; see `--max-graceful-termination-sec`."},
 		{GroupAtMin, detailStays,
 			"The group is at its minimum.",
@@ -391,7 +391,7 @@ var ReasonSections = []ReasonSection{
 				"waiting for a node), or they have one to it. Moved at the same time, they might end up apart.",
 			"Wait until those have a node."},
 		{TakenBack, 0,
-			"Somebody took away the taint, or the cordon, of its removal; the removal was rolled back, and no further " +
+			"Another client removed the taint, or the cordon, of its removal; the removal was rolled back, and no further " +
 				"pod is evicted.",
 			"Nothing; it is removed when it has been unneeded for long enough again. The annotation " +
 				"`cluster-autoscaler.kubernetes.io/scale-down-disabled=true` keeps it."},
@@ -464,11 +464,11 @@ func (r Reason) is(use reasonUse) bool {
 	return row != nil && row.uses&use != 0
 }
 
-// KeepsNode reports whether a node stays for this reason at somebody's wish, or after a failed removal.
+// KeepsNode reports whether a node stays for this reason because a user wants it, or after a failed removal.
 func (r Reason) KeepsNode() bool { return r.is(keepsNode) }
 
 // FailedRemoval reports whether a removal that is rolled back for this reason has failed.
-// For other reasons somebody wanted the node, or wanted no removal.
+// For other reasons the node was needed, or must not be removed.
 func (r Reason) FailedRemoval() bool { return r.is(failsRemoval) }
 
 // DetailStays reports whether the detail of such a verdict does not change by the minute.

@@ -23,7 +23,7 @@ const (
 	// MostEndings of them are.
 	RestEnded RestCause = "ended"
 	// What has happened to scale-ups several times in a row, each time with a longer pause:
-	// no answer, a throttled write, the pool's maximum, somebody else's write to the target.
+	// no answer, a throttled write, the pool's maximum, another client's write to the target.
 	RestUnanswered RestCause = "unanswered"
 	RestThrottled  RestCause = "throttled"
 	RestLimited    RestCause = "limited"
@@ -120,8 +120,8 @@ func (r Rest) Within(now time.Time) int {
 }
 
 // MostEndings is how many machines of a group may be ended so within EndingsApart, and
-// MostEndingsOfAll how many of all groups together. When more are to go, the fault is
-// rarely theirs: a network, a zone, or somebody who deletes nodes.
+// MostEndingsOfAll how many of all groups together. When more are to go, the cause is
+// rarely in them: a network, a zone, or a client that deletes nodes.
 func MostEndings(group int) int { return max(3, group/10) }
 
 // MostEndingsOfAll is the bound for all groups together.

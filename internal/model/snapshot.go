@@ -217,7 +217,7 @@ type Group struct {
 // do by the policy, or this minimum comes from a policy of its own.
 func (g *Group) EnforcesMin(p ScaleUpPolicy) bool { return p.EnforceMin || g.Settled.MinFrom != "" }
 
-// Paused is the verdict on a group that a person has paused, nil if nobody has.
+// Paused is the verdict on a group that a person has paused, nil if it is not paused.
 func (g *Group) Paused() *Verdict {
 	p := g.Settled.Pause
 	if p == nil {

@@ -26,7 +26,7 @@ var table = []mutant{
 	{"L4: what was written counts as seen at once", "internal/ledger/nodes.go", unit, `return o >= a`, `return o >= a || true`},
 
 	// What a node is, and what is on its way (L5, L6, UC1, UC2, UC7).
-	{"L5: a node younger than the picture is nobody's", "internal/snapshot/snapshot.go", unit,
+	{"L5: a node younger than the picture belongs to no group", "internal/snapshot/snapshot.go", unit,
 		`n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))`,
 		`_ = time.Second`},
 	{"L6, UC1: what is coming does not count", "internal/snapshot/snapshot.go", unit | play,
@@ -55,7 +55,7 @@ var table = []mutant{
 	// Timers (L8).
 	{"L8: the times of others are believed", "internal/growth/wait.go", unit,
 		`return model.Latest(model.Earlier(of.Created, in.first), in.least)`, `return of.Created`},
-	{"L8: timers run while nobody makes machines", "internal/growth/wait.go", unit,
+	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,
 		`	g.deadline.Stop(now)
 	if g.stalls {`, `	if g.stalls {`},
 	{"L8: backoff is forgotten at a restart", "internal/growth/memory.go", unit,
@@ -202,7 +202,7 @@ var table = []mutant{
 	{"the page answers for any host", "internal/ui/guard.go", unit, `if !loopback(r.Host) {`, `if false {`},
 	{"scripts may stand in the page", "internal/ui/guard.go", unit, `script-src 'self'`, `script-src 'unsafe-inline'`},
 	{"any token is believed", "internal/ui/guard.go", unit, `if !who.Status.Authenticated {`, `if false {`},
-	{"whoever has a token may see all", "internal/ui/guard.go", unit,
+	{"any user with a token may see all", "internal/ui/guard.go", unit,
 		`return answer.Status.Allowed && !answer.Status.Denied, nil`, `return answer != nil, nil`},
 	{"tenants see names of others", "internal/ui/api.go", unit, `if n != only && n != "" {`, `if n == only {`},
 	{"the page is open where other machines reach it", "cmd/plimsoll/show.go", unit, `s.Allow = ui.Ask(client)`, ``},

@@ -107,7 +107,7 @@ func TestWhatBudgetsMoveAndSignal(t *testing.T) {
 		{"and another", true, true, put(testBudget("ns", "db", 1)), "a/zoo ns/db ns/web", "3 of 3 healthy, 2 wanted", 1, 3},
 		{"one goes", true, true, func() { b.drop(cutBudget(testBudget("ns", "db", 0)).name) }, "a/zoo ns/web",
 			"3 of 3 healthy, 2 wanted", 1, 2},
-		{"one that nobody knows goes", false, false, func() { b.drop(cutBudget(testBudget("x", "y", 0)).name) },
+		{"one that is not known goes", false, false, func() { b.drop(cutBudget(testBudget("x", "y", 0)).name) },
 			"a/zoo ns/web", "3 of 3 healthy, 2 wanted", 1, 2},
 		{"all are read again", true, true, func() {
 			b.replace([]*budgetRow{cutBudget(testBudget("ns", "web", 2)), cutBudget(testBudget("ns", "new", 0))})

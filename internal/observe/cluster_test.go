@@ -180,7 +180,7 @@ func TestNodesAndPodsInAnyOrder(t *testing.T) {
 	w.pod(testPod("z", "w", ""))
 	w.pod(testPod("a", "w", ""))
 	if got := w.observed(); len(got) != 0 {
-		t.Fatalf("a node that nobody has seen: %v", got)
+		t.Fatalf("a node that was never seen: %v", got)
 	}
 	w.node1(testNode("n"))
 	w.node1(testNode("m"))

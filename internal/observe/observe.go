@@ -320,8 +320,8 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	// 1. A catalog that is mostly stale is rebuilt, and with it all names.
-	anew := o.cluster.compact()
-	if anew {
+	rebuilt := o.cluster.compact()
+	if rebuilt {
 		o.templatesStale = true
 		o.log.Info("unused content was dropped")
 	}
@@ -339,7 +339,7 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 		Now: now, Seed: o.settings.Seed, Generation: o.generation,
 		Nodes:      o.cluster.observed(),
 		Unbound:    o.cluster.waiting(),
-		DaemonSets: o.seenDaemonSets(anew, now),
+		DaemonSets: o.seenDaemonSets(rebuilt, now),
 		Namespaces: o.seenNamespaces(),
 		Volumes:    o.seenVolumes(),
 		Budgets:    o.budgets.sorted(),
@@ -353,10 +353,10 @@ func (o *Observer) Observe(_ context.Context, now time.Time) (model.Observation,
 	return seen, nil
 }
 
-func (o *Observer) seenDaemonSets(anew bool, now time.Time) []model.DaemonSet {
+func (o *Observer) seenDaemonSets(rebuilt bool, now time.Time) []model.DaemonSet {
 	stale := o.daemonSets.stale
 	all := o.daemonSets.sorted()
-	if stale || anew {
+	if stale || rebuilt {
 		o.behind = behindOf(o.behind, all, now)
 		o.daemons = make([]model.DaemonSet, len(all))
 		for i, ds := range all {

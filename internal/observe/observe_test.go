@@ -347,7 +347,7 @@ func TestListsWithoutAWatch(t *testing.T) {
 }
 
 // The permissions that manifests of the Cluster Autoscaler lack are optional; that to the
-// priorities only where nobody asks for them.
+// priorities only where no setting needs them.
 func TestRightsThatCanBeGoneWithout(t *testing.T) {
 	for _, c := range []struct {
 		resource   string
@@ -507,7 +507,7 @@ func TestQuietCloudIsQuiet(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !signalled(o) || mustObserve(t, o).Generation == quiet.Generation {
-			t.Error("the read that was asked for has ended, and nobody is told")
+			t.Error("the read that was asked for has ended, and no signal came")
 		}
 		// The instance vanishes, the node is Ready: it is believed.
 		cloud.set(says(group("g", 1)))

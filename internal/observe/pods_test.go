@@ -75,13 +75,13 @@ func TestPodFacts(t *testing.T) {
 			// The API server's clock is behind ours.
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.Unix(1030, 0)), ptr.To[int64](30)
 		}, func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, cutAt.Unix()+30 }},
-		{"terminating, and nobody says for how long",
+		{"terminating, and it is unknown for how long",
 			func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Unix(1030, 0)) },
 			func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, 1030 }},
 		{"mirror", annotated(corev1.MirrorPodAnnotationKey, "x"), func(p *model.Pod) { p.Flags = model.Mirror }},
 		{"of a DaemonSet", ownedBy("apps/v1", "DaemonSet", "u"),
 			func(p *model.Pod) { p.Flags, p.Owner = model.FromDaemonSet, "u" }},
-		{"of somebody else's DaemonSet", ownedBy("example.com/v1", "DaemonSet", "u"), func(p *model.Pod) { p.Owner = "u" }},
+		{"of a custom DaemonSet", ownedBy("example.com/v1", "DaemonSet", "u"), func(p *model.Pod) { p.Owner = "u" }},
 		{"as if of a DaemonSet", annotated(annotationDaemonSetPod, "true"),
 			func(p *model.Pod) { p.Flags = model.FromDaemonSet }},
 		{"of a ReplicaSet", ownedBy("apps/v1", "ReplicaSet", "r"), func(p *model.Pod) { p.Owner = "r" }},

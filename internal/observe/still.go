@@ -45,7 +45,7 @@ func unwatched(s Settings) *Observer {
 	return New(&kubernetes.Clientset{}, nil, s, slog.New(slog.DiscardHandler))
 }
 
-// Scene is a cluster that nobody watches: its objects are put into it and taken out of it.
+// Scene is a cluster without watches: its objects are put into it and taken out of it.
 type Scene struct {
 	o       *Observer
 	sources map[reflect.Type]cache.ReflectorStore

@@ -6,8 +6,8 @@ import (
 )
 
 // core is a problem without what makes no difference: equal classes are one, types that differ in
-// their zone alone are one kind, and what nobody asks for, what fits nowhere and what another kind
-// does as well for less is left out.
+// their zone alone are one kind, and resources that no class requests, classes that fit nowhere
+// and kinds that are no better than a cheaper one are left out.
 type core struct {
 	dims      int
 	classes   []class

@@ -165,7 +165,7 @@ func TestSimplex(t *testing.T) {
 		}
 		s.ask(demand)
 		s.run(math.MaxInt)
-		if n%2 == 0 { // an inverse that has drifted is made anew
+		if n%2 == 0 { // an inverse that has drifted is computed again
 			for i := range s.inverse {
 				s.inverse[i] *= 1 + 1e-5*r.Float64()
 			}

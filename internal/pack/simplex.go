@@ -145,7 +145,7 @@ func (s *simplex) run(until int) {
 	}
 }
 
-// duals are made anew from the basis.
+// duals are computed again from the basis.
 func (s *simplex) duals() {
 	clear(s.dual)
 	for i, b := range s.basis {
@@ -264,7 +264,7 @@ func (s *simplex) value() float64 {
 	return sum
 }
 
-// steady computes the inverse anew where it has drifted: where the amounts no longer give the demand.
+// steady computes the inverse again where it has drifted: where the amounts no longer give the demand.
 func (s *simplex) steady() {
 	rest := slices.Clone(s.rhs)
 	entries := 0

@@ -207,7 +207,7 @@ func (c *core) warm(p *Problem) (list []pattern) {
 	return list
 }
 
-// fit reports whether an empty node takes a load that nobody has looked at.
+// fit reports whether an empty node takes a load that has not been checked before.
 func (c *core) fit(k int, l load) bool {
 	free := slices.Clone(c.kinds[k].capacity)
 	for _, p := range l {

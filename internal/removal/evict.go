@@ -213,8 +213,7 @@ func (e *evictor) granted() time.Time {
 	return at
 }
 
-// tooLate says that a pod, which somebody else deletes, takes longer to end than an evicted
-// pod may; nil if it does not.
+// tooLate says that a pod that another client deletes takes longer to end than an evicted pod may; nil if it does not.
 func (e *evictor) tooLate(q *Pod) *model.Verdict {
 	most := e.most(q) + rules.OverdueAfter
 	if q.Answer.Until.IsZero() || !q.Answer.Until.After(e.now.Add(most)) || e.eviction(q) != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // TestEveryRemovalEnds: whatever happens to a node for a while, in whatever order, never
-// leaves the table. And as soon as calls are answered and nobody interferes any more, the
-// node is gone or rolled back within an hour.
+// leaves the table. And as soon as calls are answered and no other client interferes any
+// more, the node is gone or rolled back within an hour.
 func TestEveryRemovalEnds(t *testing.T) {
 	began := 0
 	for seed := range uint64(3000) {
@@ -138,7 +138,7 @@ func (l *life) round(fair bool) {
 	l.next(fair)
 }
 
-// strange is the value of a taint that somebody else writes.
+// strange is the value of a taint that another client writes.
 const strange = "soon"
 
 // mischief is what others do, and what goes wrong.

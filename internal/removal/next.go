@@ -110,8 +110,8 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 	switch d.Stage {
 	case model.Tainted, model.Evicting:
 		if n.Group < 0 && d.Group == "" && model.HasTaint(n.Object, model.TaintToBeDeleted) {
-			// The node is in none of our groups, and somebody else tainted it. If that was
-			// another Plimsoll, its removal would be over by then.
+			// The node is in none of our groups, and the taint is not ours. If it is of another
+			// Plimsoll, its removal is over by then.
 			then := d.Began.Add(longest)
 			if n.Object.Annotations[model.AnnotationRemoval] == "" {
 				return nil, time.Time{}
@@ -162,10 +162,10 @@ func whyBack(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *mo
 	case n.InstanceHold != "":
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
 	case !model.HasTaint(n.Object, model.TaintToBeDeleted):
-		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the taint away"}
+		return &model.Verdict{Reason: model.TakenBack, Detail: "its taint was removed"}
 	case d.Stage == model.Evicting && !n.Object.Spec.Unschedulable &&
 		n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned:
-		return &model.Verdict{Reason: model.TakenBack, Detail: "somebody took the cordon away"}
+		return &model.Verdict{Reason: model.TakenBack, Detail: "its cordon was removed"}
 	case v.Wanted && d.Stage == model.Evicting:
 		// Pods were moved for nothing, and would be again: the node rests afterwards.
 		return &model.Verdict{

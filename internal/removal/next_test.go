@@ -190,12 +190,12 @@ func TestNext(t *testing.T) {
 		{name: "all have left, an annotation delays the end", n: node(with(evicting, granted("a", time.Second)), annotated(model.PrefixDelayDeletion+"x")), wake: now.Add(119 * time.Second)},
 
 		{name: "no more than there are slots", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", priority(9)), pod("b"), pod("c")}, Slots: 2}, want: "Evict b 30s, Evict c 30s", wake: now.Add(time.Second)},
-		{name: "nobody knows whether there is room", n: node(evicting), v: removal.View{Pods: two.Pods, Unsure: true}, wake: now.Add(time.Second)},
+		{name: "it is unknown whether there is room", n: node(evicting), v: removal.View{Pods: two.Pods, Unsure: true}, wake: now.Add(time.Second)},
 		{name: "nor before the cordon", n: node(occupied), v: removal.View{Pods: two.Pods, Unsure: true}, wake: now.Add(10 * time.Second)},
 		{name: "the group cannot be read", n: node(evicting), v: removal.View{Pods: two.Pods, Barred: &model.Verdict{Reason: model.GroupUnreadable}}, wake: now.Add(time.Second)},
 		{name: "the group must not be touched", n: node(evicting), v: removal.View{Pods: two.Pods, Barred: &model.Verdict{Reason: model.GroupHeld, Detail: "Rollout"}, Back: true}, want: "Untaint GroupHeld"},
 		{name: "a pod that tolerates everything landed", n: node(func() model.Drain { d := evicting; d.Pods = []types.UID{"a"}; return d }()), v: two, want: "Untaint PodLanded"},
-		{name: "somebody deletes a pod, with much time", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", ending(now.Add(time.Hour)))}}, want: "Untaint PodEnding"},
+		{name: "another client deletes a pod, with much time", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", ending(now.Add(time.Hour)))}}, want: "Untaint PodEnding"},
 		{name: "what is to come for one that left is not there", n: node(with(evicting, granted("a", time.Second))), v: removal.View{Missing: true}, wake: now.Add(time.Second)},
 		{name: "what another Plimsoll wrote", n: node(model.Drain{Stage: model.Tainted, Began: ago(time.Hour)}, annotated(model.AnnotationRemoval), func(n *model.Node) { n.Group = -1 }), wake: now.Add(time.Hour)},
 		{name: "what a Plimsoll wrote long ago on a node that no group has", n: node(model.Drain{Stage: model.Tainted, Began: ago(2 * time.Hour)}, annotated(model.AnnotationRemoval), func(n *model.Node) { n.Group = -1 }), want: "Untaint NotAutoscaled"},
@@ -217,9 +217,9 @@ func TestNext(t *testing.T) {
 		},
 		{name: "no progress", n: node(with(evicting, granted("a", 2*time.Minute), asked("b", 3*time.Minute, 20*time.Second))), v: removal.View{Pods: []removal.Pod{pod("b")}}, want: "Untaint EvictionRefused"},
 		{name: "others tainted a node that no group has, and gave it back", n: node(model.Drain{Stage: model.Tainted, Began: ago(time.Minute)}, func(n *model.Node) { n.Group, n.Object.Spec.Taints = -1, nil }), want: "Untaint NotAutoscaled"},
-		{name: "somebody took the taint away", n: node(evicting, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: removal.View{Pods: []removal.Pod{pod("a")}}, want: "Untaint TakenBack"},
+		{name: "another client removed the taint", n: node(evicting, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: removal.View{Pods: []removal.Pod{pod("a")}}, want: "Untaint TakenBack"},
 		{name: "before anything was evicted, too", n: node(occupied, func(n *model.Node) { n.Object.Spec.Taints = nil }), v: removal.View{Pods: []removal.Pod{pod("a")}}, want: "Untaint TakenBack"},
-		{name: "somebody took our cordon away", n: node(evicting, func(n *model.Node) {
+		{name: "another client removed our cordon", n: node(evicting, func(n *model.Node) {
 			n.Object.Annotations = map[string]string{model.AnnotationRemoval: model.RemovalCordoned}
 		}), v: removal.View{Pods: []removal.Pod{pod("a")}}, want: "Untaint TakenBack"},
 

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// Seen: an observation shows the node of a removal, or one that somebody else removes.
+// Seen: an observation shows the node of a removal, or one that another client removes.
 type Seen struct {
 	In   *model.Observation
 	Node int // its index
@@ -34,8 +34,8 @@ func (e Seen) on(a *advance) {
 	case model.Tainted, model.Evicting:
 		e.pods(a)
 		if e.Machine.Deleting && a.step(machineDeleting) {
-			// Somebody else has asked for it, or a leader before us who did not get to say
-			// so. Nothing is left to ask for.
+			// Another client has requested the deletion, or an earlier leader that ended before it
+			// could record that. No request is left to make.
 			d := a.edit()
 			d.Since, d.Instance = e.In.Inventory.AsOf, e.Machine.ID
 		}
@@ -48,10 +48,10 @@ func (e Seen) object() *corev1.Node { return e.In.Nodes[e.Node].Object }
 
 // recall compares a remembered drain with what its node shows when it is first seen
 // again. A node without the taint was rolled back: by a person, or by the leader before,
-// who did not get to say so. A node whose pods were leaving goes on if it is still
-// cordoned; otherwise pods may have landed for which no place was looked for, so it is
-// treated as a node that somebody else tainted. That is also so where nodes are not
-// cordoned at all: we err to a rollback.
+// which ended before it could record that. A node whose pods were leaving goes on if it
+// is still cordoned; otherwise pods may have landed for which no place was looked for, so
+// it is treated as a node that another client tainted. That is also so where nodes are
+// not cordoned at all: we err to a rollback.
 func (e Seen) recall(a *advance) {
 	n, was := e.object(), a.drain
 	since, isTainted := taintedSince(n)
@@ -68,8 +68,8 @@ func (e Seen) recall(a *advance) {
 	}
 }
 
-// find looks for a removal that somebody began and did not end: after a restart the taint
-// may be all that is left of it (rule L8).
+// find looks for a removal that was begun and not ended: after a restart the taint may be
+// all that is left of it (rule L8).
 func (e Seen) find(a *advance) {
 	n := e.object()
 	if since, isTainted := taintedSince(n); isTainted {
@@ -80,11 +80,11 @@ func (e Seen) find(a *advance) {
 	}
 	if n.Annotations[model.AnnotationRemoval] != "" && a.step(foundNote) {
 		e.adopt(a, e.In.Now)
-		a.drain.Code, a.drain.Why = model.LeaderChanged, "its removal was begun, and somebody took the taint away"
+		a.drain.Code, a.drain.Why = model.LeaderChanged, "its removal was begun, and its taint was removed"
 	}
 }
 
-// adopt leaves of a removal what its stage and the node show: somebody else began it.
+// adopt keeps of a removal only what its stage and the node show: another process began it.
 func (e Seen) adopt(a *advance, since time.Time) {
 	n := e.object()
 	*a.edit() = model.Drain{Node: n.Name, Stage: a.stage(), Since: since, Began: since, Unready: !model.NodeReady(n)}
@@ -126,8 +126,7 @@ func (e Seen) machine(a *advance) {
 	case ours:
 		e.runs(a, machineRuns)
 	case m.ID != "" && d.Instance != "" && !model.HasTaint(e.object(), model.TaintToBeDeleted):
-		// Host names are used again, and so are addresses in names. Nobody saw that the
-		// node was gone in between.
+		// Host names are used again, and so are addresses in names. It was not seen that the node was gone in between.
 		a.news.Other = a.step(machineOther)
 	default:
 		a.step(machineGone)

@@ -276,8 +276,8 @@ func cost(of func(model.Cost) float64) func(*cycle) []sample {
 	}
 }
 
-// savings counts the nodes that nothing needs and that stay for now, and those that stay at the wish of
-// somebody. Nodes in use, and those whose pods have no other room, are no savings.
+// savings counts the nodes that are unneeded and stay for now, and those that stay because a
+// user wants them. Nodes in use, and those whose pods have no other room, are no savings.
 func savings(c *cycle) []sample {
 	by := map[model.Reason]float64{}
 	at := map[string]*model.Node{}

@@ -63,7 +63,7 @@ func hint(k provider.Kind) string {
 	case provider.Unsupported:
 		return "this provider cannot do that"
 	case provider.NotFound:
-		return "somebody else removed it; the next read of the cloud shows what is left"
+		return "another client removed it; the next read of the cloud shows what is left"
 	case provider.Conflict:
 		return "something changed meanwhile; Plimsoll decides again"
 	default:

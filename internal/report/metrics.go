@@ -193,8 +193,8 @@ func (m *metrics) removed(why string, group provider.GroupID) {
 // spared counts pods that were to be evicted, and are not.
 func (m *metrics) spared(pods int) { m.evicted.WithLabelValues(evictionFailed).Add(float64(pods)) }
 
-// inVain is how many nodes a scale-up that failed will not bring. Where nobody
-// knows, it is none: what does not arrive is counted when it is given up.
+// inVain is how many nodes a scale-up that failed will not bring. Where that is
+// unknown, it is none: what does not arrive is counted when it is given up.
 func inVain(out model.Outcome) int {
 	switch {
 	case out.Target >= out.Call.From && out.Target > 0:

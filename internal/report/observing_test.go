@@ -70,7 +70,7 @@ func TestObservedGrowth(t *testing.T) {
 	if _, text := d.page(t, "/metrics"); strings.Contains(text, "plimsoll_call_duration_seconds_count") {
 		t.Error("a call that was not begun took time")
 	}
-	// 4. Somebody else does it.
+	// 4. Another client does it.
 	done := model.Cycle{Decided: true, Snapshot: snapshot(0)}
 	done.Snapshot.Groups[0].Target = 3
 	d.report(t, done)
@@ -148,7 +148,7 @@ func TestNoShadowOfWhatIsDone(t *testing.T) {
 }
 
 // The status says that nothing is written, from the first moment on, and what is
-// remembered has no intent that nobody carries out.
+// remembered has no intent that is not carried out.
 func TestStatusOfAnObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := observer(), newShelf()

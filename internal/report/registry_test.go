@@ -155,7 +155,7 @@ func TestNodesInVain(t *testing.T) {
 	}{
 		"refused":               {provider.Error{Kind: provider.Quota}, -1, 2},
 		"half of it":            {provider.Error{Kind: provider.Quota, MayHaveHappened: true}, 2, 1},
-		"nobody knows":          {provider.Error{Kind: provider.Transient, MayHaveHappened: true}, -1, 0},
+		"it is unknown":         {provider.Error{Kind: provider.Transient, MayHaveHappened: true}, -1, 0},
 		"it was all there":      {provider.Error{Kind: provider.Transient, MayHaveHappened: true}, 3, 0},
 		"more than we asked":    {provider.Error{Kind: provider.Conflict}, 7, 0},
 		"the target, as it was": {provider.Error{Kind: provider.NoCapacity}, 1, 2},

@@ -324,7 +324,7 @@ func TestEndsOfCalls(t *testing.T) {
 	}
 }
 
-// A call that was never begun is no failure: nobody was asked for anything.
+// A call that was never begun is no failure: no request was sent.
 func TestCallsThatWereNotBegun(t *testing.T) {
 	late := fails(provider.Transient)
 	late.Code = model.CodeNotBegun

@@ -75,7 +75,7 @@ func TestEndsOnNodes(t *testing.T) {
 				`plimsoll_evictions_refused_total 1`,
 				`cluster_autoscaler_evicted_pods_total{eviction_result="failed"} 0`,
 				`plimsoll_call_duration_seconds_count{end="refused",verb="Evict"} 1`}},
-		{"nobody knows", evict(unsure), "Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted from node n: ",
+		{"it is unknown", evict(unsure), "Pod shop/db-0 Warning ScaleDownFailed: pod could not be evicted from node n: ",
 			"pod=shop/db-0",
 			[]string{failed, `plimsoll_evictions_refused_total 0`,
 				`plimsoll_call_duration_seconds_count{end="unknown",verb="Evict"} 1`}},

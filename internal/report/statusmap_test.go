@@ -263,7 +263,7 @@ func TestOthersMayWriteToo(t *testing.T) {
 			!strings.Contains(m.Annotations[status.MemoryAnnotation], `"n"`) {
 			t.Errorf("after theirs: %+v", m.ObjectMeta)
 		}
-		// And if somebody deletes it, it is there again.
+		// And if a user deletes it, it is there again.
 		if err := s.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "status",
 			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -390,7 +390,7 @@ func TestTransitionTimesSurvive(t *testing.T) {
 }
 
 // A process that ends before its first cycle writes a document beside the memory that
-// it found: that is as old as it was. What nobody dates says nothing of unneeded nodes.
+// it found: that is as old as it was. A memory without a date says nothing of unneeded nodes.
 func TestAnOldMemoryStaysOld(t *testing.T) {
 	const unneeded = `{"unneeded":{"n":"2026-01-01T00:00:00Z"},"lastGrowth":"2026-01-01T00:00:00Z"}`
 	for _, c := range []struct {

@@ -116,7 +116,7 @@ func TestBudgetsAreCopies(t *testing.T) {
 		t.Fatal(v)
 	}
 	if left[0] != 2 || tried[0] != 1 || c.Budgets()[0] != 2 || s.budgets[0].Allowed != 2 {
-		t.Errorf("left %v, tried %v, anew %v, the snapshot's %d", left, tried, c.Budgets(), s.budgets[0].Allowed)
+		t.Errorf("left %v, tried %v, from scratch %v, the snapshot's %d", left, tried, c.Budgets(), s.budgets[0].Allowed)
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 )
 
 // list is the order of the rules. First come those by which a pod ends with its node
-// and nobody waits for it; then those that the pod's own annotation on eviction cannot
-// overrule, that annotation, and those that it can overrule.
+// and the drain does not wait for it; then those that the pod's own annotation on
+// eviction cannot overrule, that annotation, and those that it can overrule.
 var list = []rule{
 	mirror,
 	finished,
@@ -47,7 +47,7 @@ type Kind uint8
 const (
 	// Moves: it is evicted, and must find room elsewhere.
 	Moves Kind = iota
-	// Stays: it ends with the node, and nobody waits for it.
+	// Stays: it ends with the node, and the drain does not wait for it.
 	Stays
 	// Ends: it is being deleted already. It needs no room and no eviction, and the
 	// node waits for its end.
@@ -156,7 +156,7 @@ func aboutFlags(f model.Flags) (about places) {
 	return about
 }
 
-// stays is the answer of the rules about pods that nobody waits for.
+// stays is the answer of the rules about pods that the drain does not wait for.
 func stays(*Cluster, *model.Pod) (Answer, bool) { return Answer{Kind: Stays}, true }
 
 // blocks is the answer for a pod that keeps its node. The detail begins with the

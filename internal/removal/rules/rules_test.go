@@ -72,7 +72,7 @@ var table = []row{
 	{name: "terminating, its time just over", change: ends(-29 * time.Second), kind: rules.Ends, rule: "Terminating", until: now.Add(time.Second)},
 	{name: "terminating, half a minute late", change: ends(-30 * time.Second), kind: rules.Stays, rule: "Terminating"},
 	{name: "terminating for long", change: ends(-time.Hour), kind: rules.Stays, rule: "Terminating"},
-	{name: "terminating, nobody knows until when", change: flag(model.Terminating), kind: rules.Ends, rule: "Terminating"},
+	{name: "terminating, until an unknown time", change: flag(model.Terminating), kind: rules.Ends, rule: "Terminating"},
 
 	{name: "few replicas", change: few, kind: rules.Blocks, rule: "MinReplicas", reason: model.MinReplicasReached, detail: "web/shop-1: pods of its ReplicaSet 2 < 3"},
 	{name: "few replicas, and one finished", change: at(few, func(s *scene) {
@@ -113,22 +113,22 @@ var table = []row{
 	{name: "a Job", change: controller("Job", "batch"), kind: rules.Moves},
 	{name: "a ReplicaSet of old", change: controller("ReplicaSet", "extensions"), kind: rules.Moves},
 	{name: "a StatefulSet", change: controller("StatefulSet", "apps"), kind: rules.Moves},
-	{name: "somebody's StatefulSet", change: controller("StatefulSet", "apps.kruise.io"), kind: rules.Blocks,
+	{name: "a custom StatefulSet", change: controller("StatefulSet", "apps.kruise.io"), kind: rules.Blocks,
 		rule: "Replicated", reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a StatefulSet.apps.kruise.io, which is not known to replace its pods"},
-	{name: "somebody's Job", change: controller("Job", "batch.volcano.sh"), kind: rules.Blocks, rule: "Replicated",
+	{name: "a custom Job", change: controller("Job", "batch.volcano.sh"), kind: rules.Blocks, rule: "Replicated",
 		reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a Job.batch.volcano.sh, which is not known to replace its pods"},
-	{name: "somebody's ReplicaSet", change: controller("ReplicaSet", "acme.org"), kind: rules.Blocks, rule: "Replicated",
+	{name: "a custom ReplicaSet", change: controller("ReplicaSet", "acme.org"), kind: rules.Blocks, rule: "Replicated",
 		reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a ReplicaSet.acme.org, which is not known to replace its pods"},
-	{name: "somebody's ReplicationController", change: controller("ReplicationController", "acme.org"), kind: rules.Blocks,
+	{name: "a custom ReplicationController", change: controller("ReplicationController", "acme.org"), kind: rules.Blocks,
 		rule: "Replicated", reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a ReplicationController.acme.org, which is not known to replace its pods"},
 	{name: "a node's own", change: controller("Node", ""), kind: rules.Blocks, rule: "Replicated",
 		reason: model.NotReplicated,
 		detail: "web/shop-1: its controller is a Node, which is not known to replace its pods"},
-	{name: "somebody's, any will do", change: at(controller("Job", "batch.volcano.sh"), func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Moves},
+	{name: "a custom one, any will do", change: at(controller("Job", "batch.volcano.sh"), func(s *scene) { s.policy.ScaleDown.Drain.SkipCustom = false }), kind: rules.Moves},
 
 	{name: "kube-system", change: dns, kind: rules.Blocks, rule: "System", reason: model.UnmovableSystemPod,
 		until:  now.Add(59 * time.Minute),
@@ -382,13 +382,13 @@ func TestTolerant(t *testing.T) {
 		toleration corev1.Toleration
 		keeps      bool
 	}{
-		"all taints":                       {corev1.Toleration{Operator: corev1.TolerationOpExists}, true},
-		"all that keep pods away":          {corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, true},
-		"all that drive pods out":          {corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}, false},
-		"ours":                             {corev1.Toleration{Key: model.TaintToBeDeleted, Operator: corev1.TolerationOpExists}, true},
-		"ours of some value":               {corev1.Toleration{Key: model.TaintToBeDeleted, Value: "1"}, false},
-		"another":                          {corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists}, false},
-		"nodes on which nobody puts a pod": {corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}, false},
+		"all taints":              {corev1.Toleration{Operator: corev1.TolerationOpExists}, true},
+		"all that keep pods away": {corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, true},
+		"all that drive pods out": {corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}, false},
+		"ours":                    {corev1.Toleration{Key: model.TaintToBeDeleted, Operator: corev1.TolerationOpExists}, true},
+		"ours of some value":      {corev1.Toleration{Key: model.TaintToBeDeleted, Value: "1"}, false},
+		"another":                 {corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists}, false},
+		"nodes that are cordoned": {corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plain()
@@ -405,8 +405,9 @@ func TestTolerant(t *testing.T) {
 	}
 }
 
-// TestConditionOfANode: on a node that goes because it is not ready nobody ends a pod, and
-// nothing lands; on one whose removal began while it was ready, pods may end by themselves.
+// TestConditionOfANode: on a node that is removed because it is not ready no kubelet ends a
+// pod, and nothing lands; on one whose removal began while it was ready, pods may end by
+// themselves.
 func TestConditionOfANode(t *testing.T) {
 	for name, c := range map[string]struct {
 		ready bool

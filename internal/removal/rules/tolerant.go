@@ -23,7 +23,7 @@ var tolerant = rule{
 }
 
 // toleratesRemoval reports whether pods with these tolerations go to a node that has
-// the taint of a removal. Its value is a time, which nobody names.
+// the taint of a removal. Its value is a time, which no toleration names.
 func toleratesRemoval(tolerations []corev1.Toleration) bool {
 	for i := range tolerations {
 		t := &tolerations[i]

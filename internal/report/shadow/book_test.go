@@ -84,7 +84,7 @@ func (sc *scene) cycle(t *testing.T, p plan) string {
 		}
 		group, from := provider.GroupID(id), sc.targets[provider.GroupID(id)]
 		growth := model.Growth{Group: group, From: from, To: from + n}
-		if class != "nobody" {
+		if class != "none" {
 			growth.Pods = []model.Batch{{Class: classes[class], Count: 4}}
 		}
 		out.Grow = append(out.Grow, growth)
@@ -150,7 +150,7 @@ func TestOneNeedIsToldOnce(t *testing.T) {
 	want(t, sc.cycle(t, grow), "")
 	// More is.
 	want(t, sc.cycle(t, plan{grow: "a+5 for web"}), "would Grow a 1->6, 3 new, 4 pods")
-	// Nobody waits any more; what comes next is another need.
+	// No pod waits any more; what comes next is another need.
 	sc.waiting["web"] = 0
 	want(t, sc.cycle(t, plan{}), "")
 	want(t, sc.cycle(t, plan{}), "over: a, 0 of 5")
@@ -172,8 +172,8 @@ func TestAnotherPlanForTheSameNeedIsNews(t *testing.T) {
 	sc.waiting["db"] = 0
 	want(t, sc.cycle(t, plan{}), "")
 	want(t, sc.cycle(t, plan{}), "over: b, 0 of 1")
-	want(t, sc.cycle(t, plan{grow: "b+1 for nobody"}), "would Grow b 1->2, 1 new, 0 pods")
-	want(t, sc.cycle(t, plan{grow: "b+1 for nobody"}), "")
+	want(t, sc.cycle(t, plan{grow: "b+1 for none"}), "would Grow b 1->2, 1 new, 0 pods")
+	want(t, sc.cycle(t, plan{grow: "b+1 for none"}), "")
 	want(t, sc.cycle(t, plan{}), "")
 	want(t, sc.cycle(t, plan{}), "over: b, 0 of 1")
 }
@@ -201,8 +201,7 @@ func TestGrowthsOfOthers(t *testing.T) {
 	want(t, sc.cycle(t, plan{}), "")
 }
 
-// The nodes that somebody else bought take the pods before the cloud has been read:
-// it is that growth all the same.
+// The nodes that another client bought take the pods before the cloud has been read: it is still that scale-up.
 func TestGrowthThatIsSeenLate(t *testing.T) {
 	sc := newScene()
 	sc.cycle(t, plan{grow: "a+2 for web"})
@@ -224,7 +223,7 @@ func TestGrowthThatIsSeenLate(t *testing.T) {
 func TestRemovals(t *testing.T) {
 	sc := newScene()
 	sc.waiting["web"] = 0
-	sc.nodes["n3"] = model.Leaving // from the beginning: nobody can tell why
+	sc.nodes["n3"] = model.Leaving // from the beginning: the reason is unknown
 	want(t, sc.cycle(t, plan{unneeded: "n1"}), "")
 	delete(sc.nodes, "n3")
 	want(t, sc.cycle(t, plan{taint: "n1"}), "would Taint n1, then move 2")
@@ -236,7 +235,7 @@ func TestRemovals(t *testing.T) {
 	// Needed in between.
 	want(t, sc.cycle(t, plan{unneeded: "n2"}), "")
 	want(t, sc.cycle(t, plan{taint: "n1", unneeded: "n2"}), "would Taint n1, then move 2")
-	// Somebody removes both, one without a taint.
+	// Another client removes both, one without a taint.
 	sc.nodes["n1"] = model.Leaving
 	want(t, sc.cycle(t, plan{unneeded: "n2"}), "others: n1 of a goes, wanted")
 	want(t, sc.cycle(t, plan{unneeded: "n2"}), "")
@@ -255,7 +254,7 @@ func TestRemovals(t *testing.T) {
 	want(t, sc.cycle(t, plan{}), "others: n1 of a goes, unwanted")
 }
 
-// Each removal under way is somebody else's, and what continues it is not told.
+// Each removal under way is another client's, and calls that continue it are not reported.
 func TestOtherCalls(t *testing.T) {
 	sc := newScene()
 	late, mark := model.Call{Verb: model.Remove, Group: "a", Instance: "i"},

@@ -1,5 +1,5 @@
-// Package shadow says what a process that only observes would have done, and how
-// far what somebody else did agrees with it.
+// Package shadow says what a process that only observes would have done, and how far it agrees
+// with what other clients did.
 //
 // What flows in: the snapshot and the plan of each cycle that decided, and the Book, which
 // remembers what was reported. What flows out: News, sorted. Nothing here reads a clock, a cluster
@@ -15,8 +15,7 @@
 //     has been needed in between. The taint that would come first never does, so that
 //     nothing is known of what would follow.
 //   - Any other call is reported when a plan has it that the plan before had not.
-//   - What continues or takes back a removal is not told: each removal that is under
-//     way is somebody else's.
+//   - What continues or rolls back a removal is not reported: each removal under way is another client's.
 //
 // Where it is unknown whether another actor has acted, we err to not reporting.
 //

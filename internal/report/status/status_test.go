@@ -427,7 +427,7 @@ func TestMemoryOfALargeGrowth(t *testing.T) {
 			m.Arrivals = append(m.Arrivals, model.Arrival{Node: "node-" + name(), Group: "g",
 				Ready: start.Add(time.Duration(i) * time.Microsecond), For: ask.For})
 		}
-		// nobody waits for any of it
+		// none of it is waited for
 		all := model.Ask{ID: "grow/h/1", Group: "h", At: start, Units: slices.Clone(ask.Units[3:])}
 		m.Asks = []model.Ask{ask, all}
 		m.Unneeded = map[string]time.Time{"n": start}
