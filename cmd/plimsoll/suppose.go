@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -82,7 +83,7 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) error {
 		key, value, _ := strings.Cut(part, "=")
 		if key == "price" {
 			price, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(price >= 0) {
+			if err != nil || !(price >= 0) || math.IsInf(price, 0) {
 				return fmt.Errorf("%s: want a price per hour", part)
 			}
 			*p = (*p).WithGroup(provider.GroupID(name), price)
@@ -93,8 +94,8 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) error {
 			return fmt.Errorf("%s: there is no %q; min, max, target and price can be set", part, key)
 		}
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%s: want a number of nodes", part)
+		if err != nil || n < 0 || key != "max" && n > clusterfile.MostNodes {
+			return fmt.Errorf("%s: want a number of nodes, at most %d", part, clusterfile.MostNodes)
 		}
 		*field = n
 	}

@@ -16,7 +16,8 @@ import (
 
 // The document with what is no Kubernetes object.
 const (
-	dumpVersion = "plimsoll.dev/v1alpha1"
+	dumpGroup   = "plimsoll.dev"
+	dumpVersion = dumpGroup + "/v1alpha1"
 	dumpKind    = "Dump"
 )
 
@@ -39,8 +40,13 @@ type dump struct {
 // readDump reads the document and its memory.
 func readDump(data []byte) (parsed, error) {
 	var d dump
-	if err := json.Unmarshal(data, &d); err != nil {
+	if err := exactly(data, &d); err != nil {
 		return parsed{}, fmt.Errorf("%s: %w", dumpKind, err)
+	}
+	if d.Inventory != nil {
+		if err := checkGroups("inventory.", d.Inventory); err != nil {
+			return parsed{}, fmt.Errorf("%s: %w", dumpKind, err)
+		}
 	}
 	if d.Time.IsZero() {
 		return parsed{}, fmt.Errorf("%s: time: missing", dumpKind)

@@ -97,7 +97,12 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: apiVersion: %w", meta.Kind, err)
 	}
-	if gv.String() == dumpVersion && meta.Kind == dumpKind {
+	switch {
+	case meta.Kind != dumpKind || gv.Group != dumpGroup:
+	case gv.String() != dumpVersion:
+		return nil, fmt.Errorf("%s: apiVersion: %q is not known; want %s. Read it with the Plimsoll that wrote it",
+			dumpKind, meta.APIVersion, dumpVersion)
+	default:
 		return one(readDump(data))
 	}
 	k, ok := kinds()[gv.WithKind(meta.Kind)]
@@ -106,13 +111,27 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 	case strings.HasSuffix(meta.Kind, "List"):
 		return p.wholeList(data)
 	default:
-		return []parsed{{skipped: meta.Kind}}, nil
+		return []parsed{{skipped: skippedKind(gv, meta)}}, nil
 	}
 	obj := reflect.New(reflect.TypeOf(k.Example).Elem()).Interface().(runtime.Object)
-	if err := json.Unmarshal(data, obj); err != nil {
+	err = located(json.Unmarshal(data, obj), data, obj, false)
+	if err == nil {
+		err = checkObject(obj)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(meta.Kind+" "+nameIn(data)), err)
 	}
 	return one(taken(obj, meta.Kind))
+}
+
+// skippedKind is how a kind that is not read is called: with its version, where another version of it is read.
+func skippedKind(gv schema.GroupVersion, meta typeMeta) string {
+	for known := range kinds() {
+		if known.Kind == meta.Kind && known.Group == gv.Group {
+			return meta.APIVersion + " " + meta.Kind
+		}
+	}
+	return meta.Kind
 }
 
 func one(p parsed, err error) ([]parsed, error) { return []parsed{p}, err }
@@ -197,7 +216,11 @@ func groupsOnly(data []byte) ([]parsed, error) {
 			"neither a Kubernetes object, with apiVersion and kind, nor what plimsoll groups -o yaml prints")
 	}
 	var inventory provider.Inventory
-	if err := json.Unmarshal(data, &inventory); err != nil {
+	err := exactly(data, &inventory)
+	if err == nil {
+		err = checkGroups("", &inventory)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("node groups: %w", err)
 	}
 	return []parsed{{groups: &inventory, newest: inventory.AsOf}}, nil

@@ -113,11 +113,15 @@ func readFile(name string, stdin io.Reader, emit func(piece) error) error {
 		}
 		buffered = bufio.NewReader(plain)
 	}
+	held := &bounded{in: buffered, mostAll: mostBytes, mostInOne: mostInOne}
 	// Read as what it is not, it would be an empty cluster.
 	if mark, _ := buffered.Peek(2); bytes.Equal(mark, []byte{0xff, 0xfe}) || bytes.Equal(mark, []byte{0xfe, 0xff}) {
 		return fmt.Errorf("read %s: it is UTF-16, as some shells write files; write it as UTF-8", name)
 	}
-	return split(name, buffered, emit)
+	return split(name, held, func(p piece) error {
+		held.one = 0
+		return emit(p)
+	})
 }
 
 // batchSize is about how many bytes of text are parsed at a time.
@@ -231,6 +235,9 @@ func (b *builder) add(p parsed) error {
 		if i, twice := b.at[k]; twice {
 			c.Objects[i] = obj // as with kubectl apply, the last one counts
 			continue
+		}
+		if len(c.Objects) >= mostObjects {
+			return fmt.Errorf("read a cluster: the files have more than %d objects", mostObjects)
 		}
 		b.at[k] = len(c.Objects)
 		c.Objects = append(c.Objects, obj)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,6 +234,93 @@ func TestMistakes(t *testing.T) {
 	}
 	if _, err := clusterfile.Read(t.Context(), []string{t.TempDir()}, nil); err == nil {
 		t.Error("a folder without any file is no error")
+	}
+}
+
+// TestNumbersThatNoClusterHas: each names the field.
+func TestNumbersThatNoClusterHas(t *testing.T) {
+	dump := func(inventory string) string {
+		return "apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: \"2026-01-01T00:00:00Z\"\ninventory: " + inventory + "\n"
+	}
+	group := func(fields string) string {
+		return dump("{groups: [{id: a, min: 0, max: 3}, {id: b, " + fields + "}]}")
+	}
+	node := func(fields string) string {
+		return "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n" + fields + "\n"
+	}
+	for text, want := range map[string]string{
+		group("min: -1"):                      "Dump: inventory.groups[1].min: -1 is not between 0 and 100000 (group b)",
+		group("min: 2, max: 1"):               "inventory.groups[1].max: 1 is below min, 2",
+		group("target: -5"):                   "inventory.groups[1].target: -5 is not between 0 and 100000",
+		group("target: 2000000000"):           "inventory.groups[1].target: 2000000000 is not between",
+		group("pricePerHour: -1"):             "inventory.groups[1].pricePerHour: -1 is not a price",
+		group("pricePerHour: .nan"):           "stdin:1: ",
+		group("pricePerHour: 1e999"):          "inventory.groups.pricePerHour of type float64",
+		group("prices: [{perHour: -2}]"):      "inventory.groups[1].prices[0].perHour: -2 is not a price",
+		group("size: 3"):                      "Dump: inventory.groups[1].size: there is no such field",
+		group("min: many"):                    "json: cannot unmarshal string",
+		group("id: a"):                        "stdin:",
+		group("target: 1}, {id: b"):           `inventory.groups[2].id: "b" is there twice`,
+		group("target: 1}, {target: 2"):       "inventory.groups[2].id: missing",
+		dump("{pools: [{id: p, min: -2}]}"):   "inventory.pools[0].min: -2 is not between",
+		dump("{}") + "colour: red\n":          "Dump: colour: there is no such field",
+		"groups: [{id: a, target: -1}]\n":     "node groups: groups[0].target: -1 is not between",
+		"groups: [{id: a, mx: 1}]\n":          "node groups: groups[0].mx: there is no such field",
+		node("status: {capacity: {cpu: 4x}}"): "stdin:1: Node n1: status.capacity[cpu]: quantities must match",
+		node("status: {capacity: {cpu: -4}}"): "Node n1: status.capacity[cpu]: -4 is below 0",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}, {resources: {requests: {memory: lots}}}]}\n": "Pod p: spec.containers[1].resources.requests[memory]: quantities",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: -1}}}]}\n":        "Pod p: spec.containers[0].resources.requests[cpu]: -1 is below 0",
+		"apiVersion: plimsoll.dev/v2\nkind: Dump\ntime: \"2026-01-01T00:00:00Z\"\n":                                                  `stdin:1: Dump: apiVersion: "plimsoll.dev/v2" is not known; want plimsoll.dev/v1alpha1`,
+		"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: yesterday\n":                                                           "Dump: time: parsing time",
+	} {
+		_, err := read(t, text)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "stdin:") {
+			t.Errorf("read %q: error %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+// TestTooMuch: what has no end is an error, packed or not.
+func TestTooMuch(t *testing.T) {
+	var bomb bytes.Buffer
+	pack := gzip.NewWriter(&bomb)
+	for range 40 {
+		if _, err := pack.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pack.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range map[string]io.Reader{"zeros": zeros{}, "bomb": &bomb,
+		"one item": io.MultiReader(strings.NewReader(`{"items":[{"kind":"`), letters{})} {
+		_, err := clusterfile.Read(t.Context(), []string{"-"}, in)
+		if err == nil || !strings.Contains(err.Error(), "stdin") || !strings.Contains(err.Error(), "above 32 MiB") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	var c clusterfile.Cluster
+	if err := c.AddPods(1, "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
+		t.Error(err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type letters struct{}
+
+func (letters) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("x"), len(p))), nil }
+
+// TestAnEndWhileReading: nothing waits for input that does not come.
+func TestAnEndWhileReading(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if _, err := clusterfile.Read(ctx, []string{"-"}, in); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

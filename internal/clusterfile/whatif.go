@@ -51,7 +51,7 @@ type template struct {
 // AddPods adds pods that wait for a node, count like each that a file has: a Pod, or what makes pods (a
 // Deployment, say). The scheduler has refused them.
 func (c *Cluster) AddPods(count int, file string) error {
-	text, err := os.ReadFile(file)
+	text, err := readAll(file)
 	if err != nil {
 		return fmt.Errorf("read the pods to add: %w", err)
 	}
@@ -78,16 +78,30 @@ func (c *Cluster) AddPods(count int, file string) error {
 	}
 }
 
+// readAll reads a file of what is not a whole cluster.
+func readAll(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(&bounded{in: file, mostAll: mostInOne, mostInOne: mostInOne})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
+}
+
 // podOf is the pod that a document describes.
 func podOf(data []byte) (*corev1.Pod, error) {
 	var t template
-	if err := json.Unmarshal(data, &t); err != nil {
+	if err := located(json.Unmarshal(data, &t), data, &t, false); err != nil {
 		return nil, err
 	}
 	pod := &corev1.Pod{}
 	switch {
 	case t.Kind == "Pod":
-		if err := json.Unmarshal(data, pod); err != nil {
+		if err := located(json.Unmarshal(data, pod), data, pod, false); err != nil {
 			return nil, fmt.Errorf("pod %s: %w", t.Name, err)
 		}
 	case len(t.Spec.VolumeClaimTemplates) > 0:
@@ -98,6 +112,9 @@ func podOf(data []byte) (*corev1.Pod, error) {
 		pod.Namespace, pod.Name = cmp.Or(pod.Namespace, t.Namespace), t.Name
 	default:
 		return nil, fmt.Errorf("%q is no Pod, and has no spec.template with one", t.Kind)
+	}
+	if err := checkObject(pod); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", t.Kind, pod.Name, err)
 	}
 	if len(pod.Spec.Containers) == 0 {
 		return nil, fmt.Errorf("%s %s: it has no containers", t.Kind, pod.Name)
