@@ -56,7 +56,7 @@ func TestFunctionsAreSmall(t *testing.T) {
 	})
 }
 
-// goFile is a file of Go code that somebody wrote.
+// goFile is a file of Go code that is not generated.
 type goFile struct {
 	path string
 	src  []byte

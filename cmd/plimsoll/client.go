@@ -38,7 +38,7 @@ func clientFor(c config.Config) (*kubernetes.Clientset, *rest.Config, error) {
 	return client, rc, nil
 }
 
-// errNoAnswer is why a request that nobody answers ends.
+// errNoAnswer is why a request without an answer ends.
 var errNoAnswer = errors.New("the API server does not answer")
 
 // patient bounds one request, so that a command ends where the API server does not answer. The error of the

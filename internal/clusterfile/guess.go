@@ -111,7 +111,7 @@ func (c *Cluster) GuessGroups() (labels []string) {
 	return slices.Compact(labels)
 }
 
-// newestReady puts the best template first: a ready node, one that nobody is removing, the newest.
+// newestReady puts the best template first: a ready node, then one that is not being removed, then the newest.
 func newestReady(a, b *corev1.Node) int {
 	poor := func(n *corev1.Node) int {
 		switch {

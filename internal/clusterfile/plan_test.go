@@ -88,7 +88,7 @@ func TestPlanOfAFile(t *testing.T) {
 	})
 }
 
-// TestTemplatesAreCut: what nobody reads of a template's node and of its static pods is not in a dump.
+// TestTemplatesAreCut: fields that no component reads, of a template's node and of its static pods, are not in a dump.
 func TestTemplatesAreCut(t *testing.T) {
 	w := testkit.New()
 	g := w.Group("g", 0, 1, testkit.Node("", "4", "16Gi", nil))

@@ -105,7 +105,7 @@ func podOf(data []byte) (*corev1.Pod, error) {
 			return nil, fmt.Errorf("pod %s: %w", t.Name, err)
 		}
 	case len(t.Spec.VolumeClaimTemplates) > 0:
-		return nil, fmt.Errorf("%s %s: its pods have volume claims of their own, which nobody has made; give a Pod",
+		return nil, fmt.Errorf("%s %s: its pods have volume claims of their own, which do not exist yet; give a Pod",
 			t.Kind, t.Name)
 	case t.Spec.Template != nil:
 		pod.ObjectMeta, pod.Spec = t.Spec.Template.ObjectMeta, t.Spec.Template.Spec
@@ -145,8 +145,8 @@ func (c *Cluster) addPods(count int, like *corev1.Pod) {
 	}
 }
 
-// RemoveNode takes a node away, with its machine. The pods of controllers wait for another node; lost are
-// the others, which nobody makes again.
+// RemoveNode takes a node away, with its machine. The pods of controllers wait for another node. The
+// others, which no controller makes again, are lost.
 func (c *Cluster) RemoveNode(name string) (lost []string, err error) {
 	var node *corev1.Node
 	for _, obj := range c.Objects {

@@ -50,7 +50,7 @@ type Group struct {
 type GrowthState struct {
 	At    time.Time `json:"at"`
 	For   []string  `json:"for,omitempty"`
-	Found bool      `json:"found,omitempty"` // somebody else asked for it
+	Found bool      `json:"found,omitempty"` // another client asked for it
 	// Units counts its nodes by how far they are, and Why has the reasons of those that are given up.
 	Units map[string]int `json:"units"`
 	Why   []string       `json:"why,omitempty"`

@@ -25,7 +25,7 @@ func recast(s *model.Snapshot, class model.ClassID, pod *corev1.Pod, wide bool) 
 	key := strings.TrimPrefix(made.Key, made.Spec.Key)
 	made.Spec = c.Contents().Specs[content.Spec]
 	made.Key = made.Spec.Key + key
-	// 1. The classes as they are then: nobody needs the old one where no pod is left of it.
+	// 1. The classes as they are then: the old one is replaced where no pod of it is left.
 	list := slices.Clone(s.Classes)
 	changed := class
 	if wide || !runs(s, class) {

@@ -40,7 +40,7 @@ const (
 	OfWorkload Subject = "workload"
 	// OfPause is a pause that a person has made.
 	OfPause Subject = "pause"
-	// OfTime: nobody has to do anything until To.
+	// OfTime: waiting until To is enough.
 	OfTime Subject = "time"
 )
 

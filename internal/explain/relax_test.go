@@ -70,7 +70,7 @@ func (c *cluster) apply(t fatal, fix *explain.Fix, waiting, all map[string]bool)
 			case "--cores-total":
 				c.policy.ScaleUp.MaxCoresTotal = int64(n)
 			default:
-				t.Fatalf("nobody can set %s", change.Name)
+				t.Fatalf("no user can set %s", change.Name)
 			}
 		case explain.OfPods, explain.OfWorkload:
 			of := waiting
@@ -83,7 +83,7 @@ func (c *cluster) apply(t fatal, fix *explain.Fix, waiting, all map[string]bool)
 				}
 			}
 		default:
-			t.Fatalf("nobody can do %+v", change)
+			t.Fatalf("no user can do %+v", change)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func edit(t fatal, spec *corev1.PodSpec, c explain.Change) {
 	case what == "whenUnsatisfiable":
 		spec.TopologySpreadConstraints[i].WhenUnsatisfiable = corev1.ScheduleAnyway
 	default:
-		t.Fatalf("nobody can do %+v", c)
+		t.Fatalf("no user can do %+v", c)
 	}
 }
 

@@ -186,7 +186,7 @@ func (r *relaxer) wait(group int, v model.Verdict) []step {
 	switch left := v.Until.Sub(r.snap.Now); {
 	case v.Reason == model.MaxNodesPerScaleUp:
 	case v.Until.IsZero():
-		return nil // nobody knows how long
+		return nil // it is unknown how long
 	default:
 		if left > time.Minute {
 			rank = rankTime
@@ -332,7 +332,7 @@ func (r *relaxer) tolerating(group int) []step {
 }
 
 // unselective takes away those parts of the node selector that the group's nodes do not have, or the
-// required node affinity. What software runs on is nobody's choice.
+// required node affinity. A user cannot choose what the software runs on.
 func (r *relaxer) unselective(group int) (out []step) {
 	pod, labels := &r.snap.Classes[r.class].Spec.Pod.Spec, templateOf(r.snap, group).Labels
 	var keys, texts []string

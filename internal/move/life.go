@@ -55,7 +55,7 @@ const (
 )
 
 var life = [model.MoveStages][kinds]cell{
-	// Old nodes that are gone already were somebody else's to end. Their pods wait, or run elsewhere.
+	// Old nodes that are already gone were removed by others. Their pods wait, or run elsewhere.
 	model.MoveBuying: {Came: emptying, Short: givenUp, Left: givenUp, Late: stays, Rested: stays},
 	// A new node that is lost now ends nothing: each removal asks for itself whether there is room.
 	model.MoveEmptying: {Came: stays, Short: stays, Left: done, Late: givenUp, Rested: stays},

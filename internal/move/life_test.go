@@ -140,7 +140,7 @@ func TestAMove(t *testing.T) {
 		"it cannot be taken":  {{1, func(c *cluster) { c.ask("grow", model.Unit{State: model.UnitKept}) }, "givenUp"}},
 		"it is granted less":  {{1, func(c *cluster) { c.ask("grow") }, "givenUp"}},
 		"it is refused":       {{1, func(c *cluster) { clear(c.asks) }, "givenUp"}},
-		"nobody saw it come":  {{1, func(c *cluster) { clear(c.asks); c.younger = []string{"x"} }, "emptying"}},
+		"it came unseen":      {{1, func(c *cluster) { clear(c.asks); c.younger = []string{"x"} }, "emptying"}},
 		"others end them all": {{1, func(c *cluster) { clear(c.nodes) }, "givenUp"}},
 		"they do not go": {
 			{1, func(c *cluster) { c.ask("grow", ready) }, "emptying"},

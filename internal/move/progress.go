@@ -12,8 +12,7 @@ import (
 // Seen is what moves are compared with.
 type Seen struct {
 	Now time.Time
-	// Ask is a scale-up in flight, or one that is over since the last look; ok is false for one that
-	// nobody knows.
+	// Ask is a scale-up in flight, or one that is over since the last look; ok is false for one that is unknown.
 	Ask func(group provider.GroupID, id string) (a model.Ask, ok bool)
 	// Ready are the nodes of a group that are ready and were made after an instant.
 	Ready func(group provider.GroupID, since time.Time) []string
@@ -84,8 +83,9 @@ func purchases(m *model.Move, seen Seen) (short string) {
 	return ""
 }
 
-// others takes nodes for those that were asked for which nobody saw come: after a restart they are there, and no
-// scale-up knows of them. It errs to nodes that somebody else asked for; they have room all the same.
+// others counts nodes as those that were asked for though they came unseen: after a restart they are
+// there, and no scale-up knows of them. They may be nodes that another client asked for, and then have
+// room as well.
 func others(m *model.Move, p *model.Purchase, seen Seen) (came int) {
 	for _, name := range seen.Ready(p.Group, m.Began) {
 		if len(p.Nodes) < p.Count && !slices.Contains(p.Nodes, name) {

@@ -75,7 +75,7 @@ const maxIdle = 8
 
 var initMetrics = sync.OnceFunc(metrics.InitMetrics)
 
-// InitMetrics makes the metrics that plugins write to and that nobody reads. They are one set for the
+// InitMetrics makes the metrics that plugins write to and that no component reads. They are one set for the
 // whole process, so that every door to the scheduler makes them here.
 func InitMetrics() { initMetrics() }
 

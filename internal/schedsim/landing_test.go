@@ -7,9 +7,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
-// TestChoosyWhoeverAsksFirst: whether a class tells a group's new nodes apart does not
+// TestChoosyInAnyOrderOfQuestions: whether a class tells a group's new nodes apart does not
 // depend on what else was asked of the world before.
-func TestChoosyWhoeverAsksFirst(t *testing.T) {
+func TestChoosyInAnyOrderOfQuestions(t *testing.T) {
 	s := testkit.NewScenario()
 	if err := s.Add("group g max=10 cpu=4 memory=16Gi zones=a|b|c\npods web count=3 cpu=1 spread=zone"); err != nil {
 		t.Fatal(err)

@@ -398,9 +398,9 @@ func TestExcludeAndUndo(t *testing.T) {
 	x.check()
 }
 
-// TestMovesAreNobodysGrowth: what is moved is not what was placed for pending
+// TestMovesAreNoScaleUps: what is moved is not what was placed for pending
 // pods.
-func TestMovesAreNobodysGrowth(t *testing.T) {
+func TestMovesAreNoScaleUps(t *testing.T) {
 	s := newStand("a1", "a2", "b1")
 	s.Bound(app("web", "1"), 2, "a1")
 	s.Pending(app("new", "3"), 2)

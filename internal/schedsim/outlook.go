@@ -180,7 +180,7 @@ func (o *outlook) refusal(w *World, i int) *rejection {
 	return nil
 }
 
-// lonely tells whether the pods that the class is to be beside are elsewhere.
+// lonely rejects a node where the pods that the class must be beside are elsewhere.
 func (o *outlook) lonely(w *World, i int) *rejection {
 	total, missing := 0, (*counter)(nil)
 	for _, c := range o.affine {

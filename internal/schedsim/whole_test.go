@@ -133,8 +133,7 @@ func classNamed(t *rapid.T, s *model.Snapshot, p *corev1.Pod) model.ClassID {
 }
 
 // wholeVolumes are claims for pods to use: one that is bound in zone a, one that waits
-// for its pod, one for a single pod, one that nobody can bind, and a limit of one
-// volume a node.
+// for its pod, one for a single pod, one that cannot be bound, and a limit of one volume a node.
 func wholeVolumes() model.Volumes {
 	late, now := storagev1.VolumeBindingWaitForFirstConsumer, storagev1.VolumeBindingImmediate
 	v := model.Volumes{Classes: []*storagev1.StorageClass{

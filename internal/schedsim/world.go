@@ -304,7 +304,7 @@ func emptying(n *model.Node) bool {
 	return d != nil && d.Stage == model.Evicting && schedulable(n.Object)
 }
 
-// schedulable reports whether nobody has cordoned a node, or we have.
+// schedulable reports whether a node is not cordoned, or cordoned by us.
 func schedulable(n *corev1.Node) bool {
 	return !n.Spec.Unschedulable || n.Annotations[model.AnnotationRemoval] == model.RemovalCordoned
 }

@@ -18,7 +18,7 @@ const (
 	apiSlow What = "api=slow"
 	// Reads are answered from an older state; every says how old it is.
 	apiStale What = "api=stale"
-	// Somebody else writes a node right before Plimsoll does.
+	// Another client writes a node right before Plimsoll does.
 	apiConflict What = "api=conflict"
 )
 

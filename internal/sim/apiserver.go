@@ -13,7 +13,7 @@ import (
 // This file is the API server: every change to nodes and pods goes through it, gets a version,
 // wakes the scheduler, and is sent to the watchers.
 
-// putNode writes a node; the world owns it from then on and nobody changes it.
+// putNode writes a node; the world owns it from then on, and no caller changes it.
 func (w *world) putNode(n *corev1.Node) *corev1.Node {
 	w.version++
 	n.ResourceVersion = strconv.FormatUint(w.version, 10)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestCalmWorlds: worlds in which nothing fails and, once the load has gone down,
-// nobody does anything. At the end the cluster is about as small as a plain
+// no person changes anything. At the end the cluster is about as small as a plain
 // packing of its pods, nothing has been bought, and nothing goes any more. One is
 // played again by -sim.seed.
 func TestCalmWorlds(t *testing.T) {

@@ -125,7 +125,7 @@ func TestEvictionsRefused(t *testing.T) {
 		w.truth.seats[web].pod.Flags&model.Terminating != 0 {
 		t.Errorf("another UID: %v", err)
 	}
-	if err := evictPod(w, "nobody", "any", nil); !apierrors.IsNotFound(err) {
+	if err := evictPod(w, "missing", "any", nil); !apierrors.IsNotFound(err) {
 		t.Errorf("no such pod: %v", err)
 	}
 	for range 2 {
@@ -138,8 +138,8 @@ func TestEvictionsRefused(t *testing.T) {
 	}
 }
 
-// TestWhoMakesPodsAgain: a ReplicaSet at once, a StatefulSet when the pod is gone
-// and by the same name, nobody where nobody made it.
+// TestWhoMakesPodsAgain: a ReplicaSet at once, a StatefulSet when the pod is gone and by
+// the same name. A pod without a controller is not made again.
 func TestWhoMakesPodsAgain(t *testing.T) {
 	w := still(t, "workload web count=2 cpu=1 memory=1Gi stop=20s\nworkload db count=2 cpu=1 memory=1Gi "+
 		"controller=StatefulSet stop=20s\n"+
@@ -177,8 +177,8 @@ func TestWhoMakesPodsAgain(t *testing.T) {
 	}
 }
 
-// TestWhoEndsPods: nobody on a machine that is gone, until its node's object is
-// deleted; the kubelet on one that was cut off, when it is heard of again.
+// TestWhoEndsPods: on a machine that is gone pods do not end until its Node object is
+// deleted; on one that was cut off the kubelet ends them when it is connected again.
 func TestWhoEndsPods(t *testing.T) {
 	w := still(t, "workload web count=8 cpu=1 memory=1Gi stop=5s\nfault nodes=unready group=g from=330s for=1m")
 	at := func(name string) seat { return w.truth.seats[podName{"default", name}] }

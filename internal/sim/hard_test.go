@@ -264,8 +264,8 @@ func drawOrdinary(seed uint64) (text string, lasts time.Duration) {
 	return fmt.Sprintf("# %s\n%s%s\nlags %s%s", r.name, before, flags, after, h.String()), lasts
 }
 
-// neverTested are the rules that no world has put to the test since the tally began anew. A6 is for
-// TestCalmWorlds, M4 and M5 are for scenarios: no world that is drawn has prices.
+// neverTested are the rules that no world has put to the test since the tally was reset. A6 is for TestCalmWorlds,
+// M4 and M5 are for scenarios: no world that is drawn has prices.
 func neverTested() (ids []string) {
 	for _, c := range tested.counts() {
 		if c.Times == 0 && !slices.Contains([]string{"A6", "M4", "M5"}, c.Rule) {

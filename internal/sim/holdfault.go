@@ -38,7 +38,7 @@ func (w *world) replaceLater(m *machine, f *fault) {
 
 // hold puts holds of all kinds on a fault's groups, while it lasts.
 func (w *world) hold(f *fault) {
-	h := provider.Hold{Reason: "Away", Message: "nobody makes machines", Stalled: true}
+	h := provider.Hold{Reason: "Away", Message: "no machines are made", Stalled: true}
 	if f.What == leavingGroups {
 		h = provider.Hold{Reason: provider.BeingDeleted, Message: "the group is on its way out"}
 	}
@@ -80,7 +80,7 @@ func (w *world) keepInstances(f *fault) {
 		return
 	}
 	for _, in := range w.nodeless(f) {
-		w.wrong(w.cloud.HoldInstance(in, "somebody looks at it"))
+		w.wrong(w.cloud.HoldInstance(in, "a person looks at it"))
 	}
 	w.after(f.Every, func() { w.keepInstances(f) })
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // TestWhatABreachTells: a broken rule is told with the seed and the time, its sentence, and what was true
-// and what Plimsoll saw side by side. Here somebody ends a machine, in our name, whose node runs pods, and a
-// machine that was just bought is nowhere to be seen yet.
+// and what Plimsoll saw side by side. Here another client ends a machine, in our name, whose node runs pods,
+// and a machine that was just bought is not to be seen yet.
 func TestWhatABreachTells(t *testing.T) {
 	s := newScript()
 	if err := s.Add("seed 7\ngroup g min=0 max=5 target=2 cpu=4 memory=16Gi find=10s boot=2m\n" +
@@ -26,7 +26,7 @@ func TestWhatABreachTells(t *testing.T) {
 		Call: "remove/g-00001"})
 	got := w.judge.breaches().Error()
 	for _, want := range []string{
-		"breach of N1 at 00:05:00.1, seed 7: A machine whose node is ready and runs pods that somebody waits for ends only " +
+		"breach of N1 at 00:05:00.1, seed 7: A machine whose node is ready and runs pods that a drain waits for ends only " +
 			"by a drain: first the taint, then its pods leave or are granted eviction, then its end.",
 		"g-00001: it was ready since 00:00:00.0 and ran ",
 		"group        truth                                                Plimsoll, at 00:0",

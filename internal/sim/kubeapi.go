@@ -180,7 +180,7 @@ func (w *world) answers(a ask) runtime.Object {
 	return status(apierrors.NewMethodNotSupported(corev1.Resource(a.resource), a.method))
 }
 
-// put replaces a node if nobody has changed it since it was read. Its status is not written with it.
+// put replaces a node if it has not changed since it was read. Its status is not written with it.
 func (w *world) put(n *corev1.Node) runtime.Object {
 	old := w.truth.object(n.Name)
 	if old == nil {

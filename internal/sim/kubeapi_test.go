@@ -50,7 +50,7 @@ func TestActWritesIntoTheTruth(t *testing.T) {
 	}
 	for _, o := range out[1:] {
 		if o.Err == nil || o.Err.Kind != provider.Conflict || o.Landed[0] != "default/web-00001" {
-			t.Errorf("%s of a node with a pod that nobody knew: %+v", o.Call.Verb, o)
+			t.Errorf("%s of a node with a pod that was not known: %+v", o.Call.Verb, o)
 		}
 	}
 	n := w.truth.object(s.node)
@@ -75,8 +75,8 @@ func TestActWritesIntoTheTruth(t *testing.T) {
 	}
 }
 
-// TestPutOfAnOldVersion: who has read a node before somebody else wrote it is refused, and nothing but
-// what may be written by PUT is.
+// TestPutOfAnOldVersion: a PUT of a node that another client has written since it was read is refused.
+// A PUT changes only the fields that it may write.
 func TestPutOfAnOldVersion(t *testing.T) {
 	w := still(t, "")
 	name := w.sortedMachines("g")[0].node

@@ -236,7 +236,7 @@ func (w *world) Crash(after time.Duration) {
 	w.after(after, w.elect)
 }
 
-// followed: whoever leads next does not know what the last leader had under way.
+// followed: the next leader does not know what the last leader had under way.
 func (w *world) followed() {
 	w.product.orphaned()
 	w.judge.tell(check.Event{What: check.Dies, Process: w.judge.process()})

@@ -74,8 +74,8 @@ func redate(g *provider.Group, ahead time.Duration) {
 	}
 }
 
-// unlisted: a machine that an answer lacks is a new one when it is listed again, and nobody sees that it
-// lost its node.
+// unlisted: a machine that an answer lacks is a new one when it is listed again, and no read shows that
+// it lost its node.
 func (w *world) unlisted(answer provider.Inventory) {
 	listed := map[provider.InstanceID]bool{}
 	for _, g := range answer.Groups {

@@ -31,8 +31,8 @@ type task struct {
 	yield  func(struct{}) bool
 }
 
-// errDead is what requests of a process get that has died meanwhile. Nobody sees it: the job has
-// nobody to report to.
+// errDead is what requests of a process get that has died meanwhile. It is never seen: the process
+// that the job would report to is gone.
 var errDead = errors.New("the process has died")
 
 // Now is the time by the process's clock.

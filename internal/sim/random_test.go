@@ -20,8 +20,7 @@ var (
 	first   = flag.Uint64("sim.first", 700_001, "the first random world's seed")
 )
 
-// peaceful is how long a world may take to come to rest once nothing fails and
-// nobody changes anything any more.
+// peaceful is how long a world may take to come to rest once nothing fails and people change nothing any more.
 const peaceful = 90 * time.Minute
 
 // TestRandomWorlds plays small worlds in which everything goes wrong at times.
@@ -77,7 +76,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		990000824:  "evicted pods moved from one node that nothing needs to the next, four times in two minutes",
 		3597839252: "a node was bought while the evicted pod ended, its removal rolled back",
 		3597840596: "nodes that never started are what a pool's strategy leaves a group",
-		3597841043: "nobody sees whose a deleted node was whose id had drifted",
+		3597841043: "the owner of a deleted node whose id had drifted is unknown",
 		145169816:  "nodes that came back no longer counted, and nothing woke the loop",
 		145171632:  "a read from before nodes were lost does not show that their machines are there",
 		145173455:  "a machine whose removal was under way counted no longer once its node was gone",
@@ -85,7 +84,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		777100068:  "a node whose id drifts came again and again, and was never judged by its pods",
 		777200129:  "a machine went when the pause before many of them was over, and counted as late",
 		777200160:  "a fix for 14 pods was to help two more of another name",
-		122344322:  "a pod that nobody buys a node for ended on a new node, which counted as of no use",
+		122344322:  "a pod that no node is bought for ended on a new node, which counted as of no use",
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if _, err := playRandom(t, seed, false, drawScript); err != nil {

@@ -95,8 +95,8 @@ func drawBudget(d drawn, name string, count, minutes int, line func(string, ...a
 }
 
 // TestCompanyShrinks: clusters of apps that are bound to each other by zone are emptied,
-// several nodes at once. Nothing is bought on the way, and nobody who was evicted lacks a
-// place: all are smaller than before, and every pod that runs has its room somewhere.
+// several nodes at once. Nothing is bought on the way, and no pod that was evicted lacks
+// a place: all are smaller than before, and every pod that runs has its room somewhere.
 func TestCompanyShrinks(t *testing.T) {
 	for seed := uint64(40); seed < 100; seed++ {
 		s := newScript()

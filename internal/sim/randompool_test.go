@@ -19,10 +19,9 @@ var (
 // worlds like those of TestRandomWorlds: zones without stock, machines that never
 // register, writes that fail, people who edit targets and limits, leaders that die. In
 // some, zones have limits of their own, or are on their way out for a while; machines
-// that do not register are kept for people to look at, or replaced by the cloud; or
-// nobody makes any machines for a while.
-// What we ask of the cloud never takes a pool above its maximum or below its minimum,
-// and in the end it has its minimum. A failing one is played again by
+// that do not register are kept for people to look at, or replaced by the cloud; or no machines are made for a while.
+// What we ask of the cloud never takes a pool above its maximum or below its minimum, and in the end it has its
+// minimum. A failing one is played again by
 //
 //	go test ./internal/sim -run RandomPools -sim.pool=N
 func TestRandomPools(t *testing.T) {

@@ -246,7 +246,7 @@ func (w *world) podObject(s seat) *corev1.Pod {
 	if s.pod.Flags&model.Terminating != 0 {
 		ends := metav1.Unix(s.pod.Ends, 0)
 		pod.DeletionTimestamp = &ends
-		// A pod that waits for room on this node waits for this one, whoever ended it.
+		// A pod that waits for room on this node waits for this one, whatever ended it.
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 			Reason: corev1.PodReasonPreemptionByScheduler}}
 	}

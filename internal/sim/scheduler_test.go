@@ -10,8 +10,7 @@ import (
 )
 
 // TestRoomForTheImportant: a pod that fits nowhere drives out the least important
-// that it takes, waits for their end, and has the room then, whoever else waits
-// for some.
+// that it takes, waits for their end, and then gets the room, even if other pods wait for some.
 func TestRoomForTheImportant(t *testing.T) {
 	w := still(t, "workload low count=9 cpu=1 memory=1Gi priority=-20 stop=20s\nworkload plain count=3 cpu=1 memory=1Gi\n"+
 		"at 6m workload high count=1 cpu=2 memory=1Gi priority=100")

@@ -51,19 +51,18 @@ func TestMistakesInScripts(t *testing.T) {
 // ends the run with an error that says when and what.
 func TestMistakesThatOnlyTimeShows(t *testing.T) {
 	s := newScript()
-	if err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nat 2m delete-node nobody"); err != nil {
+	if err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nat 2m delete-node missing"); err != nil {
 		t.Fatal(err)
 	}
 	defer s.World().Close()
 	err := s.World().Run(5 * time.Minute)
 	if err == nil || !strings.Contains(err.Error(),
-		`at 00:02:00.0: a person deletes a node: there is no node "nobody"`) {
+		`at 00:02:00.0: a person deletes a node: there is no node "missing"`) {
 		t.Fatalf("error %v", err)
 	}
 }
 
-// TestMistakesInBudgets: neither is there a budget to be taken away that nobody
-// has made.
+// TestMistakesInBudgets: a budget that was never made cannot be removed.
 func TestMistakesInBudgets(t *testing.T) {
 	s := newScript()
 	if err := s.Add("group g min=0 max=5 cpu=4 memory=16Gi\nat 2m drop-budget web"); err != nil {

@@ -13,7 +13,7 @@ type timeline struct {
 	lines  []string
 	at     time.Time
 	counts []counted
-	// quiet drops everything: nobody reads the timeline of a day.
+	// quiet drops everything: the timeline of a day is not read.
 	quiet bool
 }
 

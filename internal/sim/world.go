@@ -95,7 +95,7 @@ type world struct {
 	contents    map[*provider.Template]model.Template
 	sched       scheduler
 
-	leader *leader // nil while nobody leads
+	leader *leader // nil while no process leads
 	// stopped are processes that are, or were, and may be alive beside the leader.
 	stopped []*leader
 	doom    doom
@@ -125,7 +125,7 @@ type group struct {
 	differs bool
 }
 
-// New makes an empty world, at Start, in which nobody leads yet.
+// New makes an empty world, at Start, in which no process leads yet.
 func New(s settings) *world {
 	w := &world{
 		clock: clock{now: start}, dice: newDice(s.Seed), settings: s,

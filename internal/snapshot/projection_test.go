@@ -39,7 +39,7 @@ func TestClassesByContent(t *testing.T) {
 	}
 	s := snapshot.New(nil, c.Observation(), model.Standing{}, model.Rules{})
 	if len(s.Pending) != 1 || len(s.Pending[0].Pods) != 3 {
-		t.Fatalf("%d classes for three pods that differ in a label nobody reads", len(s.Pending))
+		t.Fatalf("%d classes for three pods that differ in a label that no selector reads", len(s.Pending))
 	}
 	picky := testkit.Pod("default", "picky", "1", "1Gi", nil)
 	testkit.Apart(picky, "kubernetes.io/hostname", map[string]string{"index": "0"})

@@ -14,9 +14,9 @@ const settles = 2 * time.Minute
 
 // settling reports whether a node that was asked for a short while ago is ready
 // before it is all that its template says: it carries a taint of its start, or
-// lacks a label or a device that somebody has yet to add. It counts as its
-// template until then, so that it is not bought again. A node that is smaller
-// than promised is what it is at once.
+// lacks a label or a device that another component has yet to add. It counts as
+// its template until then, so that it is not bought again. A node that is
+// smaller than promised is what it is at once.
 func (b *builder) settling(n *model.Node, startup time.Duration) (until time.Time, yes bool) {
 	arrived, ok := b.arrived[n.Name]
 	if !ok || n.Group < 0 || !b.snap.Groups[n.Group].HasTemplate {

@@ -253,7 +253,7 @@ func (b *builder) takesRoom(p *model.Pod) bool {
 }
 
 // occupants counts the pods that keep a node. On one that is not ready, pods
-// that are being deleted do not: nobody is there to end them.
+// that are being deleted do not: no kubelet is there to end them.
 func (b *builder) occupants(unready bool, lists ...[]model.Pod) (count int, first string) {
 	for _, pods := range lists {
 		for i := range pods {
@@ -325,7 +325,7 @@ func (b *builder) coming() {
 		registered := g.ReadyNodes + g.BootingNodes + g.UnreadyNodes + leaving[gi]
 		g.ComingNodes = max(0, g.Expected-g.Ending-registered-g.GivenUp())
 		if !g.HasTemplate {
-			continue // it counts, and nobody can say what would fit there
+			continue // it counts, and what would fit there is unknown
 		}
 		named := b.placed(g)
 		for i := range g.ComingNodes {

@@ -81,7 +81,7 @@ func TestTypesVaryWherePodsAskForThem(t *testing.T) {
 }
 
 // TestNoSpreadTakesTypesFromThoseWhoSelect: where a group cannot have all the forms that
-// pods ask about, those that pods select by stay, whoever spreads over another label.
+// pods ask about, those that pods select by stay, even if other pods spread over another label.
 func TestNoSpreadTakesTypesFromThoseWhoSelect(t *testing.T) {
 	types := make([]string, mostForms/2+1)
 	for i := range types {

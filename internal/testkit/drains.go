@@ -101,8 +101,8 @@ func (s *Scenario) home(node string) (provider.GroupID, provider.InstanceID) {
 	return "", ""
 }
 
-// dress gives a node what Plimsoll has written on it by a stage of its removal. A cordon by
-// somebody else stays theirs.
+// dress gives a node what Plimsoll has written on it by a stage of its removal. A cordon of another client stays
+// that client's.
 func (s *Scenario) dress(n *corev1.Node, d model.Drain, cordon bool) {
 	if d.Stage == model.Tainting {
 		return

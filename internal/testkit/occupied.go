@@ -92,7 +92,7 @@ func DrawOccupied(t *rapid.T) World {
 	return w
 }
 
-// withQuirk is a node that is not as nodes should be, or that somebody holds.
+// withQuirk is a node that is not as nodes should be, or that is held.
 func withQuirk(n *corev1.Node, quirk string) *corev1.Node {
 	switch quirk {
 	case "cordoned":

@@ -41,7 +41,7 @@ import (
 //
 // Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m,
 // zones=a|b|c (the cloud puts a new node where the group has the fewest; scattered:
-// nobody knows where), types=big|small (it picks one). A node of such a group says
+// anywhere), types=big|small (it picks one). A node of such a group says
 // zone=a, type=big; an instance zone=a.
 // Nodes may also say: cordoned, disabled (annotated so that it is not removed),
 // annotate=key=value,key=value, deleting (it has the taint, and no drain of ours),

@@ -198,7 +198,7 @@ pods web cpu=1
 				}}, "", true, model.RemovalCordoned},
 		{"evicting without a cordon", "drain n1 stage=Evicting occupied cordon=no", "n1",
 			model.Drain{Stage: model.Evicting, Since: Start, Began: Start, Occupied: true}, "", true, model.RemovalTainted},
-		{"somebody else's cordon", "drain n2 stage=Evicting occupied", "n2",
+		{"another client's cordon", "drain n2 stage=Evicting occupied", "n2",
 			model.Drain{Stage: model.Evicting, Since: Start, Began: Start, Occupied: true}, "", true, model.RemovalTainted},
 		{"a later stage", "drain n1 stage=Tainted began=2m occupied\ndrain n1 stage=Evicting began=1m occupied\ndrain n1 " +
 			"stage=Removing occupied", "n1",

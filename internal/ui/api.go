@@ -233,7 +233,7 @@ type News struct {
 }
 
 // events streams "change" with the number of each new moment, and "look" with the time of the last
-// look, in between. Both are small; whoever wants to see the change asks for it.
+// look, in between. Both are small; a client that wants to see the change asks for it.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if !s.join() {
 		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d look already", mostLookers))

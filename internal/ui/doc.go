@@ -2,8 +2,8 @@
 // under /api/v1.
 //
 // What flows in: a model.Cycle per turn of the loop, the decisions that are kept, and who leads. What
-// flows out: answers to HTTP requests that only read. Nothing is computed until somebody asks, and
-// what was computed is kept until the next cycle, however many look.
+// flows out: answers to HTTP requests that only read. Nothing is computed before a request needs it,
+// and the result is kept until the next cycle, however many clients ask.
 //
 // Bound to the loopback, it answers only requests that name the loopback as their host, so that no
 // other site's page can reach it. Bound elsewhere, it asks the API server about every request.

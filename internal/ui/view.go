@@ -314,8 +314,8 @@ func (m *maker) nodes() {
 	})
 }
 
-// justJoined reports whether a node is younger than the last read of the cloud. Until the next one nobody knows its
-// group, in which a node that was asked for stands for it.
+// justJoined reports whether a node is younger than the last read of the cloud. Until the next one its
+// group is unknown; there a node that was asked for stands for it.
 func (m *maker) justJoined(n *model.Node) bool {
 	return n.Group < 0 && n.Kind == model.Unready && n.Object != nil &&
 		!n.Object.CreationTimestamp.Time.Before(m.snap.AsOf.Truncate(time.Second))

@@ -195,7 +195,7 @@ func (f *finder) try(list []candidate) bool {
 		f.World.Undo(mark)
 		return false
 	}
-	// What is left on its new nodes is for nobody's pods but its own: it may not begin.
+	// The room left on its new nodes is only for its own pods: it may not begin.
 	for id := size; id < f.World.Size(); id++ {
 		f.World.Shut(model.NodeID(id))
 	}

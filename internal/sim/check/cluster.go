@@ -147,7 +147,7 @@ func (t *truth) retarget(g *group, e *Event) {
 			t.raised, t.touched = true, e.At
 		} else {
 			claimed := slices.ContainsFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
-			if claimed || !t.moving { // what was bought for nobody's pods is for those of nodes that go
+			if claimed || !t.moving { // what was bought for no pending pod is for the pods of nodes that go
 				t.grew[g.id], t.grew[""] = e.At, e.At
 			}
 			if claimed {
@@ -231,8 +231,8 @@ func (t *truth) applyNode(e *Event) {
 	}
 }
 
-// matched reports whether an answer of the cloud has shown a machine that runs. Until one has, nobody can
-// tell whose its node is.
+// matched reports whether an answer of the cloud has shown a machine that runs. Until one has, it is
+// unknown whose its node is.
 func (t *truth) matched(m *machine) bool {
 	return slices.ContainsFunc(t.reads, func(r read) bool {
 		return r.began.After(m.ran) && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)

@@ -95,7 +95,7 @@ func (t *truth) budgetsOf(p *pod) (out []*budget) {
 	return out
 }
 
-// parallel counts a node as drained until the last pod that somebody waits for has left it. A process rolls
+// parallel counts a node as drained until the last pod that the drain waits for has left it. A process rolls
 // back what one before it has tainted and not begun to drain.
 func parallel(j *Judge, e *Event) {
 	n := j.begins(e)
@@ -132,7 +132,7 @@ func (t *truth) inWhole(n *node) bool {
 	return g != nil && g.whole
 }
 
-// busy reports whether pods that somebody waits for are on a node, ending or not.
+// busy reports whether pods that a drain waits for are on a node, ending or not.
 func (n *node) busy() bool {
 	for _, p := range n.pods {
 		if !p.own && !p.expendable {
@@ -175,8 +175,8 @@ func inTime(j *Judge, e *Event) {
 	}
 }
 
-// goesOnFor is how long a drain that has begun may take to its first eviction. Until then nobody can tell
-// a scheduler that is down from one that has nothing to do.
+// goesOnFor is how long a drain that has begun may take to its first eviction. Until then a scheduler that is
+// down looks the same as one that has nothing to do.
 const goesOnFor = 2 * time.Minute
 
 func seen(j *Judge, e *Event) {

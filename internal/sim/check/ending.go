@@ -8,7 +8,7 @@ import (
 // endingRules are about machines that we end, whichever write does it: one that names the machine, or
 // one that lowers a target.
 var endingRules = []rule{
-	{"N1", "A machine whose node is ready and runs pods that somebody waits for ends only by a drain: " +
+	{"N1", "A machine whose node is ready and runs pods that a drain waits for ends only by a drain: " +
 		"first the taint, then its pods leave or are granted eviction, then its end.",
 		map[What]func(*Judge, *Event){MachineEnds: drained}},
 	{"N2", "A machine that is healthy is never ended because its id, its name or its node could not be matched.",
@@ -19,8 +19,8 @@ var endingRules = []rule{
 		"twentieth of all, are ended within ten minutes.", map[What]func(*Judge, *Event){MachineEnds: rated}},
 }
 
-// drained leaves out pods that tolerate the taint and came after the end was asked for: nobody can take it
-// back then, and they say themselves that they do not mind.
+// drained leaves out pods that tolerate the taint and came after the end was asked for: it cannot be taken back
+// then, and by their toleration they accept it.
 func drained(j *Judge, e *Event) {
 	m := j.truth.machines[e.Machine]
 	n := j.truth.nodeOf(m)

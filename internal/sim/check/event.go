@@ -104,7 +104,7 @@ const (
 	People What = "people"
 	// Mended: people did what the autoscaler said would help N pods of a Class: Name.
 	Mended What = "mended"
-	// Peace: from now on nothing fails, and nobody changes anything but to mend.
+	// Peace: from now on nothing fails, and people change things only to mend.
 	Peace What = "peace"
 	// Fits: a new node of a Group would take a pod of a Class, wherever the cloud puts it. Told at rest.
 	Fits What = "fits"

@@ -39,7 +39,7 @@ func known(j *Judge, e *Event) {
 		if w.Verb != e.Verb || w.Group != e.Group || w.Machine != e.Machine || !w.cloud() || w.answer != Unknown {
 			continue
 		}
-		j.test(!t.sees.Before(w.ended), e, e.Call, "%s ended at %s, and nobody knows how; the last picture is of %s", id,
+		j.test(!t.sees.Before(w.ended), e, e.Call, "%s ended at %s, and its effect is unknown; the last picture is of %s", id,
 			j.stamp(w.ended), j.stamp(t.sees))
 	}
 }

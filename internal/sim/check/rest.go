@@ -358,7 +358,7 @@ const quietFor = 5 * time.Minute
 
 func allClosed(j *Judge, e *Event) {
 	t := &j.truth
-	j.test(t.process != "", e, "the autoscaler", "nobody leads")
+	j.test(t.process != "", e, "the autoscaler", "no process leads")
 	j.test(t.calls == 0 && t.asks == 0, e, "what is on record", "%d calls and %d requests are open", t.calls, t.asks)
 	j.test(j.since(t.asked) >= quietFor, e, "the last call", "it began at %s", j.stamp(t.asked))
 	for _, id := range sorted(t.writes) {

@@ -18,7 +18,7 @@ var sizeRules = []rule{
 const settled = 3 * time.Minute
 
 // atMost: where people change a limit meanwhile, the older one may have been acted on. What people
-// raised they may have raised above a limit, and of a group that was never read, nobody knows the size.
+// raised they may have raised above a limit, and the size of a group that was never read is unknown.
 func atMost(j *Judge, e *Event) {
 	t := &j.truth
 	g := t.groups[e.Group]

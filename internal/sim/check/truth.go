@@ -104,7 +104,7 @@ type failures struct {
 
 // growth is one raise of a target, by us or by others.
 type growth struct {
-	call    string // empty: somebody else's
+	call    string // empty: another client's
 	process string
 	at      time.Time
 	claims  map[string]int // pods by class, as the autoscaler says
@@ -149,7 +149,7 @@ type node struct {
 	occupied           bool      // it had pods when its removal began
 	tainted, cordoned  string    // by which call of ours
 	taintedAt, touched time.Time
-	withheld           bool // somebody else's cordon
+	withheld           bool // another client's cordon
 	pods               map[string]*pod
 	low                time.Time      // since when pods use less than the threshold
 	empty              time.Time      // since when it has none but its own, zero if it has some
@@ -437,7 +437,7 @@ func (t *truth) poolSize(id string) (sum int) {
 	return sum
 }
 
-// counts are the pods on a node that somebody waits for: not its own, not expendable, not at their end.
+// counts are the pods on a node that a drain waits for: not its own, not expendable, not at their end.
 func (n *node) counts() (out []*pod) {
 	for _, uid := range sorted(n.pods) {
 		if p := n.pods[uid]; !p.own && !p.expendable && !p.ending {

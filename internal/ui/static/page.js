@@ -74,7 +74,7 @@ function watch() {
   stream.addEventListener("look", (e) => hear(JSON.parse(e.data)));
 }
 
-// Nobody looks at a page that is hidden: it costs the leader nothing then.
+// A page that is hidden closes its stream, so that it costs the leader nothing.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) { stream?.close(); stream = undefined; } else if (!stream) { watch(); }
 });
