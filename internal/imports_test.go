@@ -101,9 +101,9 @@ var rules = []rule{
 	{"internal/inventory", []string{"provider"}, "pure: what to believe of answers"},
 	{"internal/observe", []string{"internal/model", "internal/catalog", "internal/inventory", "internal/policy", "provider"}, "it fills a port of the loop without knowing the loop"},
 	{"internal/act", []string{"internal/model", "provider"}, "it fills a port of the loop without knowing the loop"},
-	{"internal/report", []string{"internal/report", "internal/model", "provider"}, "it renders a cycle and nothing else"},
+	{"internal/report", []string{"internal/budget", "internal/report", "internal/model", "provider"}, "it renders a cycle and nothing else"},
 	{"internal/decisions", []string{"internal/model", "provider"}, "it keeps what a cycle decided, and makes no request"},
-	{"internal/ui", []string{"internal/cli", "internal/decisions", "internal/explain", "internal/model", "provider"}, "it shows what a cycle saw and decided, and decides nothing"},
+	{"internal/ui", []string{"internal/budget", "internal/cli", "internal/decisions", "internal/explain", "internal/model", "provider"}, "it shows what a cycle saw and decided, and decides nothing"},
 	{"internal/spelling", nil, "words only"},
 	{"internal/config/v1alpha1", []string{"internal/spelling"}, "types, and how they are read: what values mean is config's"},
 	{"internal/config", []string{"internal/budget", "internal/config", "internal/model", "internal/policy", "internal/window", "provider", "provider/wiring"}, "values, for hosts to hand out; of providers it knows a list"},
@@ -116,7 +116,7 @@ var rules = []rule{
 		"provider"}, "it answers with what deciding says, and renders nothing"},
 	{"internal/migrate", []string{"internal/config", "provider/wiring"}, "it reads flags as a run does, and makes no request"},
 	{"internal/sim/check", nil, "a judge that asks the product for its thresholds judges nothing"},
-	{"internal/cli", []string{"provider", "internal/decisions", "internal/explain", "internal/model", "internal/report/status"}, "it renders values"},
+	{"internal/cli", []string{"provider", "internal/budget", "internal/decisions", "internal/explain", "internal/model", "internal/report/status"}, "it renders values"},
 }
 
 // TestImportsGoDownOnly: every package imports of this module only what its

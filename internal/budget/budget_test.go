@@ -181,3 +181,35 @@ func TestManyExitsTakeLittleRoom(t *testing.T) {
 		t.Errorf("%d exits, of 5000, take %d lines", sum, len(all))
 	}
 }
+
+// TestWhatIsLeft: the least of what a budget's parts leave, nothing outside of the windows in which nodes may begin.
+func TestWhatIsLeft(t *testing.T) {
+	begun := []budget.Exit{{Group: "web", Reason: budget.Cheaper, At: noon.Add(-time.Minute), Count: 3}}
+	going := []budget.Exit{{Group: "web", Reason: budget.Cheaper, Count: 1}}
+	hourly := &budget.Rate{Count: 5, Over: time.Hour}
+	for _, c := range []struct {
+		name   string
+		budget budget.Budget
+		want   string
+	}{
+		{"a count", budget.Budget{Nodes: count(4)}, "3, until nil"},
+		{"more on their way than may be", budget.Budget{Nodes: count(0)}, "0, until nil"},
+		{"a rate is less", budget.Budget{Nodes: count(4), Rate: hourly}, "2, until nil"},
+		{"not now", budget.Budget{Nodes: count(4), Windows: open(t, "0 22 * * *", "", "1h")}, "any, until 22:00"},
+		{"closed", budget.Budget{Allow: open(t, "0 22 * * *", "", "1h")}, "0, until 22:00"},
+		{"always open", budget.Budget{Nodes: count(2), Allow: open(t, "0 11 * * *", "", "2h")}, "1, until nil"},
+	} {
+		s := budget.Open([]budget.Budget{c.budget}, budget.Use{Now: noon, Groups: groups, Nodes: []int{7, 4},
+			Going: going, Begun: begun}).States()[0]
+		left, until := "any", "nil"
+		if s.Left != nil {
+			left = fmt.Sprint(*s.Left)
+		}
+		if s.Until != nil {
+			until = s.Until.Format("15:04")
+		}
+		if got := left + ", until " + until; got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

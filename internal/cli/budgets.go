@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 )
 
@@ -24,10 +25,30 @@ func budgetsText(all *explain.Budgets) string {
 	}
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row(table, "BUDGET", "GROUPS OF", "REASONS", "ON THEIR WAY", "BEGUN", "NOW")
+	states := make([]budget.State, len(all.Budgets))
+	for i := range all.Budgets {
+		states[i] = all.Budgets[i].State
+	}
+	budgetRows(table, states)
+	table.Flush()
 	for i := range all.Budgets {
 		l := &all.Budgets[i]
-		groups, reasons, going, began, now := "the cluster", "all", fmt.Sprint(l.Going), "", "counts"
+		for _, s := range l.Windows {
+			fmt.Fprintf(&b, "%s counts from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
+		}
+		for _, s := range l.Allow {
+			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
+		}
+	}
+	return b.String()
+}
+
+// budgetRows has a row for each budget.
+func budgetRows(w io.Writer, all []budget.State) {
+	row(w, "BUDGET", "GROUPS OF", "REASONS", "ON THEIR WAY", "BEGUN", "LEFT", "NOW")
+	for i := range all {
+		l := &all[i]
+		groups, reasons, going, began, left, now := "the cluster", "all", fmt.Sprint(l.Going), "", "any", "counts"
 		if l.Policy != "" {
 			groups = "policy " + l.Policy
 		}
@@ -44,26 +65,18 @@ func budgetsText(all *explain.Budgets) string {
 		if l.Rate != nil {
 			began = fmt.Sprintf("%d of %d in %s", l.Began, *l.Rate, strings.TrimSuffix(strings.TrimSuffix(l.Over, "0s"), "0m"))
 		}
+		if l.Left != nil {
+			left = fmt.Sprint(*l.Left)
+		}
 		switch {
 		case l.Closed:
 			now = "nothing may begin"
 		case !l.Counts:
 			now = "does not count"
 		}
-		if l.Until != nil && !l.Until.IsZero() {
+		if l.Until != nil {
 			now += " until " + l.Until.Format(spanTime)
 		}
-		row(table, l.Name, groups, reasons, going, began, now)
+		row(w, l.Name, groups, reasons, going, began, left, now)
 	}
-	table.Flush()
-	for i := range all.Budgets {
-		l := &all.Budgets[i]
-		for _, s := range l.Windows {
-			fmt.Fprintf(&b, "%s counts from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
-		}
-		for _, s := range l.Allow {
-			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
-		}
-	}
-	return b.String()
 }

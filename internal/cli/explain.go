@@ -227,6 +227,13 @@ func nodeText(n *explain.Node, all bool) string {
 			fmt.Fprintf(&b, "Rolled back: %s\n", oneLine(d.Why))
 		}
 	}
+	if m := n.Move; m != nil {
+		fmt.Fprintf(&b, "Move: %s (%s), %s, %.2f → %.2f per hour", oneLine(m.Text), m.Reason, m.Stage, m.Before, m.After)
+		if waits := moveWaits(m, n.Time); waits != "" {
+			fmt.Fprintf(&b, "; %s", oneLine(waits))
+		}
+		b.WriteString(".\n")
+	}
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if d := n.Drain; d != nil && len(d.Waiting) > 0 {
 		row(table, "STILL THERE", "ASKED", "REFUSED BECAUSE")

@@ -64,6 +64,7 @@ func (t *planText) text() string {
 	t.halted(&b)
 	t.table(&b, t.buy)
 	t.table(&b, t.remove)
+	t.table(&b, t.moves)
 	t.table(&b, t.giveUp)
 	t.pending(&b)
 	t.table(&b, t.kept)
@@ -152,6 +153,18 @@ func (t *planText) remove(w io.Writer) {
 		row(w, r.Node, string(r.Group), when, useText(r.Use), pods, signed(r.PricePerHour, -1), why)
 	}
 	t.more(w, len(t.p.Remove)-shown)
+}
+
+func (t *planText) moves(w io.Writer) {
+	if len(t.p.Moves) == 0 {
+		return
+	}
+	moveHead(w)
+	shown := t.shown(len(t.p.Moves))
+	for i := range t.p.Moves[:shown] {
+		moveRow(w, &t.p.Moves[i], t.p.Time, t.all)
+	}
+	t.more(w, len(t.p.Moves)-shown)
 }
 
 func (t *planText) giveUp(w io.Writer) {
@@ -261,6 +274,7 @@ func (t *planText) sum() string {
 	}
 	b.WriteString(t.places())
 	b.WriteString(sizeLine(p))
+	b.WriteString(costLine(p.Costs))
 	return b.String()
 }
 
@@ -278,6 +292,19 @@ func sizeLine(p *explain.Plan) string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// costLine is what the fleet costs now and then, and what no fleet is below.
+func costLine(o *explain.Costs) string {
+	if o == nil {
+		return ""
+	}
+	text := fmt.Sprintf("Cost per hour: %.2f now, %.2f after removals, %.2f after these moves", o.Now, o.AfterRemovals,
+		o.AfterMoves)
+	if o.AtLeast != nil {
+		text += fmt.Sprintf("; no fleet for these pods is below %.2f", *o.AtLeast)
+	}
+	return text + ".\n"
 }
 
 // places says where the pods go that have no node.

@@ -115,8 +115,19 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 		}
 		fmt.Fprintln(table, strings.Join(append(row, by), "\t"))
 	}
-	// 5. Nodes that are being removed, and nodes that stay.
+	// 5. Nodes that are being removed, moves, what budgets leave, and nodes that stay.
 	drainRows(table, d.Drains, now)
+	if len(d.Moves) > 0 {
+		row(table, "")
+		moveHead(table)
+	}
+	for i := range d.Moves {
+		moveRow(table, &d.Moves[i], now, false)
+	}
+	if len(d.Budgets) > 0 {
+		row(table, "")
+		budgetRows(table, d.Budgets)
+	}
 	stayRows(table, d.Stays, now)
 	table.Flush()
 	// 6. Notices on the configuration.

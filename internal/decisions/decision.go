@@ -52,13 +52,15 @@ type Decision struct {
 	// StepsAllowed is the cycle's budget of steps: --decide-steps=N with this number gives the same plan again.
 	StepsAllowed int `json:"stepsAllowed"`
 	// Nodes is how many nodes it buys, LowerBound the least that any plan would need.
-	Nodes      int       `json:"nodes"`
-	LowerBound int       `json:"lowerBound"`
-	Grow       []Growth  `json:"grow,omitempty"`
-	Calls      []Call    `json:"calls,omitempty"`
-	MoreCalls  int       `json:"moreCalls,omitempty"`
-	Pending    []Pending `json:"pending,omitempty"`
-	MoreClass  int       `json:"moreClasses,omitempty"`
+	Nodes      int      `json:"nodes"`
+	LowerBound int      `json:"lowerBound"`
+	Grow       []Growth `json:"grow,omitempty"`
+	// Moves are those that begin.
+	Moves     []model.MoveState `json:"moves,omitempty"`
+	Calls     []Call            `json:"calls,omitempty"`
+	MoreCalls int               `json:"moreCalls,omitempty"`
+	Pending   []Pending         `json:"pending,omitempty"`
+	MoreClass int               `json:"moreClasses,omitempty"`
 	// Stays counts the nodes that stay, by reason.
 	Stays map[model.Reason]int `json:"stays,omitempty"`
 	// Changed are nodes whose verdict differs from that of the decision before.
@@ -208,6 +210,9 @@ func (d *Decision) summary() string {
 	var out []string
 	if len(parts) > 0 {
 		out = append(out, fmt.Sprintf("Buys %d: %s", d.Nodes, strings.Join(parts, ", ")))
+	}
+	for i := range d.Moves {
+		out = append(out, "Begins a move, "+d.Moves[i].Text)
 	}
 	names := map[model.Verb][]string{}
 	for i := range d.Calls {

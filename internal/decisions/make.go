@@ -204,6 +204,8 @@ func (m *maker) calls() {
 			From: call.From, To: call.To, Reason: call.Reason, Why: call.Why,
 		})
 	}
+	begin := model.Cycle{Snapshot: &model.Snapshot{}, Plan: model.Plan{Moves: c.Plan.Moves}}
+	d.Moves = begin.MoveStates()
 	for _, g := range c.Plan.Grow {
 		pods := 0
 		for _, b := range g.Pods {

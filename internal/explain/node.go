@@ -26,6 +26,8 @@ type Node struct {
 	Hold   *Verdict    `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
 	Then   *Verdict    `json:"then,omitempty"`      // what would keep it without the pods in Pods
 	Drain  *DrainState `json:"drain,omitempty"`
+	// Move is the one that the node goes for, or was bought for; nil if there is none.
+	Move *model.MoveState `json:"move,omitempty"`
 	// Use is the largest share that requests have of what the node can hold; 0 where it was not computed.
 	Use float64 `json:"use,omitempty"`
 	// Evict counts the pods that its removal moves. Pods are those of them that keep it, each with its rule or
@@ -115,11 +117,23 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 			}
 		}
 	}
+	out.Move = moveOf(&c, name)
 	out.Evict, out.Pods = a.holds(n)
 	if out.Fate == Keep && len(out.Pods) > 0 {
 		out.Then = a.without(at, out.Pods)
 	}
 	return out, nil
+}
+
+// moveOf is the move that a node goes for, or was bought for; nil if there is none.
+func moveOf(c *model.Cycle, node string) *model.MoveState {
+	for _, m := range c.MoveStates() {
+		bought := slices.ContainsFunc(m.Comes, func(p model.Purchase) bool { return slices.Contains(p.Nodes, node) })
+		if bought || slices.Contains(m.Goes, node) {
+			return &m
+		}
+	}
+	return nil
 }
 
 // fate is what the plan does with a node, and what keeps it.

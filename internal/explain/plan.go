@@ -23,14 +23,18 @@ type Plan struct {
 	// InventoryError says why the node groups could not be read: nothing is bought or removed then.
 	InventoryError string `json:"inventoryError,omitempty"`
 	// Before and After are the cluster now and once the plan is carried out.
-	Before  Size       `json:"before"`
-	After   Size       `json:"after"`
-	Buy     []Purchase `json:"buy"`
-	Bound   *Bound     `json:"bound,omitempty"`
-	Remove  []Removal  `json:"remove"`
-	GiveUp  []GivenUp  `json:"giveUp"`
-	Pending []Waiting  `json:"pending"`
-	Kept    []Kept     `json:"kept"`
+	Before Size       `json:"before"`
+	After  Size       `json:"after"`
+	Buy    []Purchase `json:"buy"`
+	Bound  *Bound     `json:"bound,omitempty"`
+	Remove []Removal  `json:"remove"`
+	GiveUp []GivenUp  `json:"giveUp"`
+	// Moves are nodes that go for others, or would: under way, waiting, or over with nodes that rest.
+	Moves []model.MoveState `json:"moves,omitempty"`
+	// Costs is what the fleet costs once all that is planned is done; nil where nothing moves or prices lack.
+	Costs   *Costs    `json:"costs,omitempty"`
+	Pending []Waiting `json:"pending"`
+	Kept    []Kept    `json:"kept"`
 	// Notices are what is wrong with the operator's documents, and what the provider says.
 	Notices []provider.Notice `json:"notices,omitempty"`
 }
@@ -45,6 +49,15 @@ type Size struct {
 	// known.
 	CostPerHour *float64 `json:"costPerHour,omitempty"`
 	Unpriced    int      `json:"unpricedNodes,omitempty"`
+}
+
+// Costs is what a fleet costs by the hour: now, once what nothing needs is gone and what is bought for pods is
+// there, and after the moves that are under way or wait. No fleet for the same pods costs less than AtLeast.
+type Costs struct {
+	Now           float64  `json:"now"`
+	AfterRemovals float64  `json:"afterRemovals"`
+	AfterMoves    float64  `json:"afterMoves"`
+	AtLeast       *float64 `json:"atLeast,omitempty"`
 }
 
 // Purchase is what one group grows by.
@@ -158,6 +171,9 @@ func PlanOf(c model.Cycle, p model.Policy) Plan {
 	}
 	out.Before, out.After = a.sizes(&out)
 	out.Bound = a.bound()
+	if out.Moves = c.MoveStates(); len(out.Moves) > 0 {
+		out.Costs = a.costs(&out)
+	}
 	return out
 }
 

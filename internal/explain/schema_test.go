@@ -25,7 +25,7 @@ var answers = map[string]reflect.Type{
 // TestSchemas: docs/schema says what the answers look like; their fields, and what the code says of them.
 // `go test ./internal/explain -run Schemas -rewrite` writes it.
 func TestSchemas(t *testing.T) {
-	said := schema.Comments(t, ".", filepath.Join("..", "..", "provider"))
+	said := schema.Comments(t, ".", filepath.Join("..", "model"), filepath.Join("..", "..", "provider"))
 	for name, of := range answers {
 		schema.Keep(t, filepath.Join("..", "..", "docs"), name, schema.Of(of, said), *rewrite)
 	}

@@ -165,7 +165,7 @@ type Plan struct {
 	// Moves are those that begin, with a call for each of their purchases; Worth are those that would be
 	// worth it and do not begin now, the best first.
 	Moves []Move
-	Worth []Move
+	Worth []WaitingMove
 	// Shares has an entry per group of a pool that names a sizing; sorted by group.
 	Shares []PoolShareOf
 	// Resume is where the search for unneeded nodes goes on in the next cycle,

@@ -45,7 +45,7 @@ func (p Plan) Text(s *Snapshot) string {
 	for _, v := range p.Shares {
 		fmt.Fprintf(&b, "share of %s: %d to %d of pool %s (%s)\n", v.Group, v.Min, v.Max, v.Pool, v.Sizing)
 	}
-	b.WriteString(movesText("move", p.Moves) + movesText("worth it", p.Worth))
+	b.WriteString(movesText("move", p.Moves) + worthText(p.Worth))
 	b.WriteString(nodesText(s, "unneeded", p.Unneeded) + nodesText(s, "kept", p.Kept))
 	for _, v := range p.Repair {
 		subject := string(v.Instance)
@@ -155,6 +155,14 @@ func movesText(word string, list []Move) string {
 			m.Reason, m.Before, m.After)
 	}
 	return b.String()
+}
+
+func worthText(list []WaitingMove) string {
+	moves := make([]Move, len(list))
+	for i := range list {
+		moves[i] = list[i].Move
+	}
+	return movesText("worth it", moves)
 }
 
 func nodesText(s *Snapshot, word string, list []NodeVerdict) string {

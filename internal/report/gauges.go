@@ -154,6 +154,10 @@ var gaugeTable = []gauge{
 		nil, cost(func(c model.Cost) float64 { return c.Stranded })},
 	{own, "savings_available_per_hour", "Price of nodes that could go but for the reason.",
 		[]string{"reason_not_taken"}, savings},
+	{own, "moves", "Moves that are known, by stage and reason; waiting ones would be worth it.",
+		[]string{"stage", "reason"}, movesByStage},
+	{own, "moves_save_per_hour", "What moves to cheaper nodes save that are under way or wait, by stage.",
+		[]string{"stage"}, movesSave},
 	// 5. Pods.
 	{theirs, "unschedulable_pods_count", "Pods without a node that count, by type.", []string{"type"},
 		unschedulablePods},
@@ -299,6 +303,33 @@ func savings(c *cycle) []sample {
 	for i := range c.Plan.Kept {
 		if v := &c.Plan.Kept[i]; v.Reason.KeepsNode() {
 			count(v)
+		}
+	}
+	return counts(by)
+}
+
+func movesByStage(c *cycle) []sample {
+	type key struct {
+		stage  string
+		reason model.Reason
+	}
+	by := map[key]int{}
+	for _, m := range c.MoveStates() {
+		by[key{m.Stage, m.Reason}]++
+	}
+	var out []sample
+	for k, n := range by {
+		out = append(out, sample{float64(n), []string{k.stage, string(k.reason)}})
+	}
+	slices.SortFunc(out, func(a, b sample) int { return slices.Compare(a.labels, b.labels) })
+	return out
+}
+
+func movesSave(c *cycle) []sample {
+	by := map[string]float64{}
+	for _, m := range c.MoveStates() {
+		if m.Reason == model.CheaperElsewhere && !m.Over() {
+			by[m.Stage] += m.Saves()
 		}
 	}
 	return counts(by)

@@ -79,6 +79,11 @@ func (r *Reporter) logPlan(ctx context.Context, c model.Cycle, diverged int) {
 	} else if len(line) > 0 {
 		r.log.Debug("acting", line...)
 	}
+	for i := range p.Moves {
+		m := &p.Moves[i]
+		r.log.Info("a move begins", "move", m.Text(), "goes", list(m.Goes), "reason", m.Reason, "pods", m.Pods,
+			"before", m.Before, "after", m.After)
+	}
 	if diverged > 0 {
 		r.log.Info("pods need another scale-up, since other pods took the room that a plan had reserved for them",
 			"classes", diverged)

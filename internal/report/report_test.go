@@ -560,9 +560,13 @@ func TestCosts(t *testing.T) {
 	s.Prices = &model.Prices{Groups: map[provider.GroupID]float64{"a": 4}}
 	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Group: "a", Verdict: model.Verdict{Reason: model.ScaleDownDisabled}},
 		{Node: "o", Verdict: model.Verdict{Reason: model.NotUnderutilized}}}
+	c.Plan.Worth = []model.WaitingMove{
+		{Move: model.Move{Reason: model.CheaperElsewhere, Before: 3, After: 1}},
+		{Move: model.Move{Reason: model.NodeExpired}}}
 	d.report(t, c)
 	_, page := d.page(t, "/metrics")
 	for _, want := range []string{
+		`plimsoll_moves{reason="CheaperElsewhere",stage="waiting"} 1`, `plimsoll_moves_save_per_hour{stage="waiting"} 2`,
 		`plimsoll_cost_per_hour{node_group=""} 4`, "plimsoll_unpriced_nodes 1", "plimsoll_idle_cost_per_hour 1",
 		"plimsoll_stranded_cost_per_hour 1", `plimsoll_savings_available_per_hour{reason_not_taken="ScaleDownDisabledAnnotation"} 4`,
 	} {

@@ -49,7 +49,8 @@ func schemas(said map[string]string) map[string]schema.Schema {
 
 // docs/schema says what the API answers. `go test ./internal/ui -run Schemas -rewrite` writes it.
 func TestSchemas(t *testing.T) {
-	said := schema.Comments(t, ".", filepath.Join("..", "decisions"), filepath.Join("..", "..", "provider"))
+	said := schema.Comments(t, ".", filepath.Join("..", "decisions"), filepath.Join("..", "budget"),
+		filepath.Join("..", "model"), filepath.Join("..", "..", "provider"))
 	for name, s := range schemas(said) {
 		schema.Keep(t, docs, name, s, *rewrite)
 	}

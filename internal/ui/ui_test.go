@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/decisions"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -128,6 +129,28 @@ func TestPages(t *testing.T) {
 	for _, path := range []string{"/node/none", "/class/none", "/decision/none", "/none", "/api/v1/none", "/pod/a/b"} {
 		if res, _ := get(t, s, path); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", path, res.Status)
+		}
+	}
+}
+
+// TestMovesAndBudgetsAreShown on the first page and in the API, with what they wait for and leave.
+func TestMovesAndBudgetsAreShown(t *testing.T) {
+	c, p := cycleOf(t, "group dear max=3 cpu=8 memory=32Gi\nnode d1 group=dear\n")
+	p.Budgets = []budget.Budget{{Name: "slowly", Rate: &budget.Rate{Count: 5, Over: time.Hour}}}
+	c.Plan.Worth = []model.WaitingMove{{Move: model.Move{Goes: []string{"d1"}, Reason: model.CheaperElsewhere, Before: 2,
+		After: 1}, Waits: model.Verdict{Detail: "budget nights: nodes may begin to go in its windows only"}}}
+	s := leading(t, c, p, nil)
+	for path, wants := range map[string][]string{
+		"/": {"1 node for room on others: waiting", "2.00 → 1.00 an hour; budget nights", "slowly: 5 more may go now",
+			"0 of 5 begun in 1h0m0s"},
+		"/api/v1/state": {`"moves":[{"text":"1 node for room on others"`, `"stage":"waiting"`, `"waitsFor":"budget nights`,
+			`"budgets":[{"name":"slowly","counts":true,"going":0,"rate":5,"over":"1h0m0s","left":5}]`},
+	} {
+		_, body := get(t, s, path)
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s lacks %q:\n%s", path, want, body)
+			}
 		}
 	}
 }

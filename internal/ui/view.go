@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/decisions"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -42,6 +43,10 @@ type State struct {
 	DecideMillis float64 `json:"decideMillis"`
 	// Notices are what a person should know of the configuration.
 	Notices []provider.Notice `json:"notices,omitempty"`
+	// Moves are those under way, those that would be worth it, and those that are over and whose nodes rest.
+	Moves []model.MoveState `json:"moves,omitempty"`
+	// Budgets is what each budget leaves.
+	Budgets []budget.State `json:"budgets,omitempty"`
 }
 
 // Counts are nodes by state.
@@ -202,6 +207,7 @@ func viewOf(c model.Cycle) *View {
 	s.Time, s.CloudTime, s.CloudError = m.snap.Now.UTC(), m.snap.AsOf.UTC(), m.snap.InventoryErr
 	s.DecideMillis = float64(c.Took.Decide.Microseconds()) / 1000
 	s.Notices = slices.Concat(m.snap.Notices, c.Plan.Notices)
+	s.Moves, s.Budgets = c.MoveStates(), m.snap.Book(c.Policy.Budgets).States()
 	if m.snap.Unhealthy != nil {
 		v := decisions.VerdictOf(*m.snap.Unhealthy)
 		s.Unhealthy = &v

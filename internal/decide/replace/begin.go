@@ -46,7 +46,7 @@ func (f *finder) begin() {
 		}
 		if why != nil {
 			f.wakeAt(why.Until)
-			f.Worth = append(f.Worth, m.Move)
+			f.Worth = append(f.Worth, model.WaitingMove{Move: m.Move, Waits: *why})
 			continue
 		}
 		for group := range m.comes {

@@ -45,7 +45,8 @@ type Input struct {
 // Result is what was decided.
 type Result struct {
 	// Begin are the moves that begin now, and Worth the others that would be worth it; the best first.
-	Begin, Worth []model.Move
+	Begin []model.Move
+	Worth []model.WaitingMove
 	// Wake is the earliest instant at which time alone would change this.
 	Wake time.Time
 }

@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/internal/budget"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -76,6 +78,10 @@ type Document struct {
 	// scheduler refuses.
 	Disagreements []Disagreement `json:"disagreements,omitempty"`
 	Notices       Notices        `json:"notices,omitzero"`
+	// Moves are the first of the moves under way, of those that would be worth it, and of those that are over.
+	Moves []model.MoveState `json:"moves,omitempty"`
+	// Budgets is what each budget leaves.
+	Budgets []budget.State `json:"budgets,omitempty"`
 }
 
 // Notices are what a person should know of the provider's and the operator's

@@ -93,10 +93,17 @@ func Of(now time.Time, c model.Cycle, before Document) Document {
 	d.Drains, d.Stays = drainsOf(s), staysOf(now, c, before.Stays)
 	// 5. Pods that the scheduler refuses although we find that they fit.
 	d.Disagreements = disagreementsOf(c)
-	// 6. Notices.
+	// 6. Moves and budgets.
+	d.Moves = c.MoveStates()
+	d.Moves = d.Moves[:min(mostMoves, len(d.Moves))]
+	d.Budgets = s.Book(c.Policy.Budgets).States()
+	// 7. Notices.
 	d.Notices = noticesOf(slices.Concat(s.Notices, c.Plan.Notices))
 	return d
 }
+
+// mostMoves is how many moves the document has.
+const mostMoves = 50
 
 // mostNotices is how many notices the document has: a thousand groups may share one mistake.
 const mostNotices = 50
@@ -327,7 +334,7 @@ func (d Document) WithoutTimes() Document {
 func (d Document) Text() (string, error) {
 	text, err := yaml.Marshal(d)
 	if err == nil && len(text) > maxText {
-		d.Drains.Nodes, d.Stays.Nodes = nil, nil
+		d.Drains.Nodes, d.Stays.Nodes, d.Moves = nil, nil, nil
 		text, err = yaml.Marshal(d)
 	}
 	if err != nil || len(text) <= maxText {
