@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,15 +89,7 @@ func printSettings(w io.Writer, settings []config.Setting, format cli.Format) er
 		}
 		rows = append(rows, []string{v.Path, orDash(v.Value), from})
 	}
-	return table(w, rows)
-}
-
-func table(w io.Writer, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	return t.Flush()
+	return cli.Rows(w, rows)
 }
 
 func orDash(text string) string {
@@ -240,7 +231,7 @@ func configDiffCommand() *cobra.Command {
 			if len(rows) == 1 {
 				return nil
 			}
-			if err := table(cmd.OutOrStdout(), rows); err != nil {
+			if err := cli.Rows(cmd.OutOrStdout(), rows); err != nil {
 				return err
 			}
 			return errChanges

@@ -35,6 +35,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 )
 
 // version is stamped at link time.
@@ -58,6 +60,7 @@ const longLived = "long-lived"
 // execute does what a command line says, and gives the process's exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd := root()
+	stdout, stderr = cli.Terminal(stdout), cli.Terminal(stderr)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	line := arguments(args)

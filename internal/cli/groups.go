@@ -60,10 +60,10 @@ func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	share := shareColumn(shares)
-	fmt.Fprintln(table, "NAME\tMIN\tMAX\t"+share("SHARE",
-		"")+"TARGET\tRUNNING\tCREATING\tDELETING\tREQUESTED\tZONE\tCPU\tMEMORY\tPODS\tOTHER\tSTATUS")
+	row(table, slices.Insert([]string{"NAME", "MIN", "MAX", "TARGET", "RUNNING", "CREATING", "DELETING", "REQUESTED",
+		"ZONE", "CPU", "MEMORY", "PODS", "OTHER", "STATUS"}, 3, share("SHARE", "")...)...)
 	for _, g := range inv.Groups {
-		fmt.Fprintln(table, strings.Join(groupRow(g, share), "\t"))
+		row(table, groupRow(g, share)...)
 	}
 	if len(inv.Groups) == 0 {
 		fmt.Fprintln(table, "(the provider has no node groups)")
@@ -71,7 +71,7 @@ func groupsTable(w io.Writer, inv provider.Inventory, shares []model.PoolShareOf
 	if len(inv.Pools) > 0 {
 		fmt.Fprintln(table, "\nPOOL\tMIN\tMAX\tTARGET\tGROUPS")
 		for _, p := range inv.Pools {
-			fmt.Fprintln(table, poolRow(p, inv.Groups))
+			row(table, poolRow(p, inv.Groups)...)
 		}
 	}
 	table.Flush()
@@ -100,10 +100,9 @@ func noticeLines(w io.Writer, notices []provider.Notice, more int) {
 	}
 }
 
-// shareColumn is the text of a group's SHARE column with its tab, or the column's name; empty if no
-// group has a share.
-func shareColumn(shares []model.PoolShareOf) func(name string, id provider.GroupID) string {
-	return func(name string, id provider.GroupID) string {
+// shareColumn is the cell of a group's SHARE column, or the column's name; none if no group has a share.
+func shareColumn(shares []model.PoolShareOf) func(name string, id provider.GroupID) []string {
+	return func(name string, id provider.GroupID) []string {
 		cell := cmp.Or(name, "-")
 		for _, s := range shares {
 			if name == "" && s.Group == id {
@@ -111,18 +110,17 @@ func shareColumn(shares []model.PoolShareOf) func(name string, id provider.Group
 			}
 		}
 		if len(shares) == 0 {
-			return ""
+			return nil
 		}
-		return cell + "\t"
+		return []string{cell}
 	}
 }
 
-func groupRow(g provider.Group, share func(name string, id provider.GroupID) string) []string {
+func groupRow(g provider.Group, share func(name string, id provider.GroupID) []string) []string {
 	if g.Err != nil {
 		// Unread values are shown as unknown, never as zero.
 		row := append([]string{string(g.ID)}, slices.Repeat([]string{"?"}, 12)...)
-		row[3] = share("?", "") + row[3]
-		return append(row, groupStatus(g))
+		return append(slices.Insert(row, 3, share("?", "")...), groupStatus(g))
 	}
 	count := map[provider.State]int{}
 	for _, i := range g.Instances {
@@ -136,7 +134,7 @@ func groupRow(g provider.Group, share func(name string, id provider.GroupID) str
 	} {
 		row = append(row, strconv.Itoa(n))
 	}
-	row[3] = share("", g.ID) + row[3]
+	row = slices.Insert(row, 3, share("", g.ID)...)
 	row = append(row, zoneCell(g.Template))
 	row = append(row, templateCells(g.Template)...)
 	return append(row, groupStatus(g))
@@ -223,7 +221,7 @@ func problem(e *provider.Error) string {
 	return fmt.Sprintf("%s: %s", e.Kind, e.Message)
 }
 
-func poolRow(p provider.Pool, groups []provider.Group) string {
+func poolRow(p provider.Pool, groups []provider.Group) []string {
 	target, unknown := 0, false
 	var members []string
 	for _, g := range groups {
@@ -238,7 +236,7 @@ func poolRow(p provider.Pool, groups []provider.Group) string {
 	if unknown {
 		sum = "?"
 	}
-	return fmt.Sprintf("%s\t%d\t%d\t%s\t%s", p.ID, p.Min, p.Max, sum, cmp.Or(strings.Join(members, ","), "-"))
+	return []string{string(p.ID), strconv.Itoa(p.Min), strconv.Itoa(p.Max), sum, cmp.Or(strings.Join(members, ","), "-")}
 }
 
 func trimLines(text string) string {

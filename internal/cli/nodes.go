@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -87,6 +88,18 @@ func row(w io.Writer, cells ...string) {
 		cells[i] = oneLine(cells[i])
 	}
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
+}
+
+// Rows prints a table.
+func Rows(w io.Writer, rows [][]string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		row(table, cells...)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return nil
 }
 
 func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
