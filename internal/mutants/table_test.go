@@ -173,7 +173,7 @@ var table = []mutant{
 		`if u.Since.IsZero() || !was.Lost.IsZero() {`, `if u.Since.IsZero() {`},
 	{"a node keeps its time while no group has it", "internal/ledger/nodes.go", unit,
 		`if !n.UnneededSince.IsZero() && !model.NodeReady(object) {`, `if false {`},
-	{"evicted pods move from one unneeded node to the next", "internal/decide/scaledown/scaledown.go", unit,
+	{"evicted pods move from one unneeded node to the next", "internal/decide/scaledown/candidates.go", unit,
 		`c.since = f.sinceMoved(&c)`, ``},
 	{"all pods of a service leave at once", "internal/decide/scaledown/start.go", unit, `return b.last(c)`, `return nil`},
 	{"pods take the nodes that were bought for others", "internal/schedsim/place.go", unit,

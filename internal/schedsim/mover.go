@@ -109,7 +109,7 @@ func (w *World) Mover(hosts []Node, steps int) *Mover {
 // node takes no pods from then on. It may be one that is leaving already. Pods that are not found
 // on it are placed all the same: we err to reserving too much.
 //
-// Put tells where they went, sorted by node. Stuck is nil if all are placed.
+// Put tells where they went, sorted by node, until the next move. Stuck is nil if all are placed.
 // Enough is false where the steps ran out before there was an answer. Unless all
 // are placed, the world is as it was.
 func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enough bool) {
@@ -144,7 +144,9 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 		return nil, &Stuck{no.class, m.verdict(id, no)}, true
 	}
 	m.close(id)
-	return w.settled(mark), nil, true
+	put = w.settled(mark)
+	w.keep(mark)
+	return put, nil, true
 }
 
 // Exclude closes a host that is to go itself: it takes no more pods. Moving a node's pods closes
@@ -248,14 +250,12 @@ func (w *World) vacate(i int, pods []model.Batch) {
 		if count <= 0 {
 			continue
 		}
-		n.add(b.Class, -count)
 		n.free.take(&w.classes[b.Class], int64(-count))
 		w.use(b.Class, -count)
 		w.counters.put(w, i, b.Class, -count)
 		w.moves = append(w.moves, placement{class: b.Class, node: i, count: -count})
 	}
-	n.info = nil
-	n.batches = slices.DeleteFunc(n.batches, func(b model.Batch) bool { return b.Count == 0 })
+	n.info, n.batches, n.own = nil, without(n.batches, pods), false
 	w.roomier(i)
 }
 
@@ -290,10 +290,11 @@ func (w *World) settled(m Mark) []Put {
 	made := w.journal[m.journal:]
 	w.moves = append(w.moves, made...)
 	w.journal = w.journal[:m.journal]
-	puts := make([]Put, len(made))
-	for i, p := range made {
-		puts[i] = Put{Node(p.node), p.count}
+	puts := w.puts[:0]
+	for _, p := range made {
+		puts = append(puts, Put{Node(p.node), p.count})
 	}
+	w.puts = puts
 	slices.SortFunc(puts, func(a, b Put) int { return cmp.Compare(a.Node, b.Node) })
 	out := puts[:0]
 	for _, p := range puts {

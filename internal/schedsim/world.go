@@ -29,7 +29,8 @@ type World struct {
 	nodes   []node
 	blocks  []block // of nodes
 	log     []change
-	epoch   uint32
+	epoch   uint32 // of the mark that changes are saved under
+	epochs  uint32 // how many there were
 	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
 	// regionsBy by their keys.
 	counters  *counters
@@ -53,6 +54,7 @@ type World struct {
 	limit    int           // of steps; zero: none
 	counter  *atomic.Int64 // how many steps were taken, for CountSteps
 	moves    []placement   // by Movers: pods that left a node have a negative count
+	puts     []Put         // the answer of the last move
 	nextName int
 	avoid    map[avoided]bool
 	meant    map[model.ClassID]Bought
@@ -137,17 +139,6 @@ type Template struct {
 	May []model.ShapeID
 }
 
-// change is what must be restored to undo: a node as it was.
-type change struct {
-	node int
-	was  node
-}
-
-// Mark is a state that the world can go back to.
-type Mark struct {
-	log, nodes, name, journal, moves int
-}
-
 // Load makes a world of a snapshot. The previous world, which may be nil and
 // must not be used afterwards, only saves work.
 func Load(prev *World, s *model.Snapshot) *World {
@@ -181,12 +172,29 @@ func Load(prev *World, s *model.Snapshot) *World {
 	for i, sh := range s.Contents.Shapes {
 		w.shapes[i] = shape{sh, amountsOf(sh.Allocatable)}
 	}
-	w.nodes = make([]node, len(s.Nodes), len(s.Nodes)+64)
+	w.takeOver(prev)
 	for i := range s.Nodes {
 		w.loadNode(i)
 		w.roomier(i)
 	}
 	return w
+}
+
+// takeOver makes room for the nodes and for what is noted of changes, in the memory that a world before had for
+// them if it suffices.
+func (w *World) takeOver(prev *World) {
+	n := len(w.snap.Nodes)
+	if prev != nil {
+		clear(prev.log[:cap(prev.log)]) // what was undone is still there
+		clear(prev.nodes[:cap(prev.nodes)])
+		w.log, w.journal, w.moves = prev.log[:0], prev.journal[:0], prev.moves[:0]
+		w.nodes, w.blocks, w.puts = prev.nodes[:0], prev.blocks[:0], prev.puts
+		prev.log, prev.journal, prev.moves, prev.nodes, prev.blocks, prev.puts = nil, nil, nil, nil, nil, nil
+	}
+	if cap(w.nodes) < n {
+		w.nodes = make([]node, 0, n+64)
+	}
+	w.nodes = w.nodes[:n]
 }
 
 // Close releases what the world holds of shared things.
@@ -403,74 +411,6 @@ func missing(want, have []model.Batch) []model.Batch {
 		}
 	}
 	return out
-}
-
-// Mark remembers the world as it is.
-func (w *World) Mark() Mark {
-	w.epoch++
-	return Mark{log: len(w.log), nodes: len(w.nodes), name: w.nextName, journal: len(w.journal), moves: len(w.moves)}
-}
-
-// Undo takes back everything since the mark.
-func (w *World) Undo(m Mark) {
-	for i := len(w.log) - 1; i >= m.log; i-- {
-		c := w.log[i]
-		if c.node >= m.nodes {
-			continue
-		}
-		w.replaceNode(c.node, c.was)
-	}
-	w.log = w.log[:m.log]
-	for i := len(w.nodes) - 1; i >= m.nodes; i-- {
-		w.forget(i)
-	}
-	w.nodes = w.nodes[:m.nodes]
-	w.journal = w.journal[:m.journal]
-	w.moves = w.moves[:m.moves]
-	w.nextName = m.name
-	w.epoch++
-}
-
-func (w *World) replaceNode(i int, was node) {
-	w.account(i, -1)
-	w.nodes[i] = was
-	w.account(i, +1)
-}
-
-// forget takes a node out of all that counts it.
-func (w *World) forget(i int) {
-	if w.nodes[i].gone {
-		return
-	}
-	w.account(i, -1)
-	w.nodes[i].gone = true
-}
-
-// account adds a node's pods to, or takes them from, what is counted over the
-// whole world: by topology domain, and by claim.
-func (w *World) account(i, sign int) {
-	n := &w.nodes[i]
-	if n.gone {
-		return
-	}
-	for _, b := range n.batches {
-		w.use(b.Class, sign*b.Count)
-	}
-	w.counters.account(w, i, sign)
-	if sign > 0 {
-		w.roomier(i)
-	}
-}
-
-// save puts a node into the log once per mark, before it is changed.
-func (w *World) save(i int) *node {
-	n := &w.nodes[i]
-	if n.epoch != w.epoch {
-		w.log = append(w.log, change{i, *n})
-		n.epoch = w.epoch
-		n.own = false
-	}
-	return n
 }
 
 // put places n pods of a class onto a node. It does not ask whether they fit.

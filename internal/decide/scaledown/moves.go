@@ -36,23 +36,23 @@ func (f *finder) ofMove(c *candidate) bool {
 		}
 		c.since = m.Began
 		f.unneeded[c.node] = true
-		f.replaced = append(f.replaced, *c)
+		f.replaced = append(f.replaced, f.hold(*c))
 	}
 	return true
 }
 
 // mayMove notes a node that could go if its pods had room, where moves are asked for.
-func (f *finder) mayMove(c candidate) {
+func (f *finder) mayMove(c *candidate) {
 	n := &f.Snapshot.Nodes[c.node]
 	wanted := f.moves[n.Group].Cheaper() || c.due
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
-	if c.known == nil && f.blocked(&c) != nil {
+	if !c.asked && f.blocked(c) != nil {
 		return
 	}
 	if f.Gate.Closed(n.Group, gate.Spare) == nil && f.Gate.Closed(n.Group, gate.Begin) == nil {
-		f.movable = append(f.movable, c)
+		f.movable = append(f.movable, f.hold(*c))
 	}
 }
 
@@ -98,8 +98,7 @@ type Movable struct {
 func (x *Search) Movable() []Movable {
 	f := x.finder
 	var out []Movable
-	for i := range f.movable {
-		c := &f.movable[i]
+	for _, c := range f.movable {
 		out = append(out, Movable{
 			Node: c.node, Due: f.due(c.node), Housed: reserve.Batches(f.Snapshot, c.housed), Moving: c.moving,
 		})

@@ -30,7 +30,6 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
@@ -141,226 +140,33 @@ type finder struct {
 	moves    []model.MovePolicy
 	verdicts []model.NodeVerdict // by node
 	unneeded []bool
-	accepted []candidate
+	accepted []*candidate
 	// spare are empty nodes that a minimum keeps: nothing needs them, unless pods
 	// are moved there.
-	spare []candidate
+	spare []*candidate
 	// replaced are nodes of moves whose new nodes are ready, and movable those that nothing keeps but that
 	// they are used.
-	replaced []candidate
-	movable  []candidate
+	replaced []*candidate
+	movable  []*candidate
 	// received are the nodes that pods of accepted ones have room on.
 	received map[model.NodeID]bool
 	resume   string
 	wake     time.Time
 	doubts   map[model.ClassID]time.Time
+	// held is memory for candidates, and pods for lists of their pods.
+	held []candidate
+	pods []*model.Pod
 }
-
-// candidate is a node that may go as far as the node itself tells.
-type candidate struct {
-	node model.NodeID
-	use  float64
-	// due: it is to be replaced, and so goes before others.
-	due   bool
-	since time.Time // when it was first found unneeded, zero if it was not
-	// moving are the pods that are to be evicted, housed all that must find room
-	// elsewhere, and known those that keep the node: there are none of these on an
-	// empty one.
-	moving, housed []*model.Pod
-	known          []types.UID
-}
-
-func (c *candidate) empty() bool { return len(c.known) == 0 }
 
 func (f *finder) keep(id model.NodeID, v model.Verdict) { f.verdicts[id].Verdict = v }
 
-// candidates lists the nodes that may go in the order in which they are tried:
-// empty ones; then those that are to be replaced anyway; then those found unneeded
-// before, the oldest first, so that what was accepted in one cycle is in the next; then
-// the least used. The search goes
-// on where the last one stopped.
-func (f *finder) candidates() []candidate {
-	s := f.Snapshot
-	var out []candidate
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Kind == model.Coming {
-			continue
-		}
-		v := &f.verdicts[i]
-		v.Node = n.Name
-		if n.Group >= 0 {
-			v.Group = s.Groups[n.Group].ID
-		}
-		id := model.NodeID(i)
-		if why := f.needed(id); why != nil {
-			v.Verdict = *why
-			continue
-		}
-		c := candidate{node: id, since: n.Standing.UnneededSince, due: f.due(id) != nil}
-		var used *model.Verdict
-		if n.Occupants > 0 {
-			u := useOf(s, n, f.Policy.ScaleDown)
-			v.Use, c.use = u.fraction, u.fraction
-			used = cmp.Or(f.onlyEmpty(n.Group), u.tooMuch())
-		}
-		if f.ofMove(&c) {
-			continue
-		}
-		if used != nil {
-			v.Verdict = *used
-			f.mayMove(c)
-			continue
-		}
-		if why := f.blocked(&c); why != nil {
-			v.Verdict = *why
-			continue
-		}
-		c.since = f.sinceMoved(&c)
-		out = append(out, c)
-	}
-	slices.SortStableFunc(out, func(a, b candidate) int {
-		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(b.due, a.due),
-			compareBool(!b.since.IsZero(), !a.since.IsZero()),
-			a.since.Compare(b.since), cmp.Compare(a.use, b.use))
-	})
-	return f.resumed(out)
-}
-
-// sinceMoved is since when a candidate is unneeded: not before a pod came that was made for an evicted
-// one, whatever node was planned for it. Otherwise that pod would move from one such node to the next.
-func (f *finder) sinceMoved(c *candidate) time.Time {
-	if c.since.IsZero() || len(f.Snapshot.Displaced) == 0 {
-		return c.since
-	}
-	since := c.since
-	for _, p := range c.moving {
-		if made := time.Unix(p.Created, 0); made.After(since) && f.Room.Replaces(p) {
-			since = made
-		}
-	}
-	return since
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
-
-// resumed lets the search begin, among those that were not found unneeded
-// before, with the candidate that the last one had no steps for.
-func (f *finder) resumed(list []candidate) []candidate {
-	first := slices.IndexFunc(list, func(c candidate) bool { return !c.empty() && c.since.IsZero() })
-	at := slices.IndexFunc(list, func(c candidate) bool { return f.Snapshot.Nodes[c.node].Name == f.Snapshot.Resume })
-	if first < 0 || at <= first {
-		return list
-	}
-	return slices.Concat(list[:first], list[at:], list[first:at])
-}
-
-// blocked asks the rules about the pods of a node. A nil verdict means that each
-// may be moved, or ends with the node, or by itself.
-func (f *finder) blocked(c *candidate) *model.Verdict {
-	n := &f.Snapshot.Nodes[c.node]
-	if most := n.Occupants; most > 0 {
-		c.moving, c.housed = make([]*model.Pod, 0, most), make([]*model.Pod, 0, most)
-		c.known = make([]types.UID, 0, most)
-	}
-	on := rules.ConditionOf(n)
-	var blocked *model.Verdict
-	more := 0
-	for i := range n.Bound {
-		p := &n.Bound[i]
-		a := f.Room.Rules.Apply(on, p)
-		if reserve.NeedsRoom(a, f.Snapshot.Contents.Facts[p.Facts]) {
-			c.housed = append(c.housed, p)
-		}
-		switch a.Kind {
-		case rules.Blocks:
-			if blocked != nil {
-				more++
-				continue
-			}
-			v := a.Verdict // a copy, or the answer for every pod would be allocated
-			blocked = &v
-		case rules.Moves:
-			if until := f.Snapshot.Displaced[p.Owner].Rest(p.Created); until.After(f.Snapshot.Now) && n.Kind == model.Ready {
-				return &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time",
-					Detail: fmt.Sprintf("pod %s has come from one node after the other", p.Name)}
-			}
-			c.moving = append(c.moving, p)
-			c.known = append(c.known, p.UID)
-		case rules.Ends:
-			most := f.Policy.ScaleDown.Drain.MaxGrace + rules.OverdueAfter
-			if left := a.Until.Sub(f.Snapshot.Now); left > most {
-				return &model.Verdict{Reason: model.PodEnding, Until: a.Until.Add(-most), Fix: "its end",
-					Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, left.Round(time.Second))}
-			}
-			f.wakeAt(a.Until)
-			c.known = append(c.known, p.UID)
-		}
-	}
-	if blocked != nil {
-		if more > 0 {
-			blocked.Detail += fmt.Sprintf("; %d more pods keep the node as well", more)
-		}
-		return blocked
-	}
-	if why := f.disputed(c.housed); why != nil {
-		return why
-	}
-	if n.Nominated > 0 {
-		return &model.Verdict{Reason: model.Reserved,
-			Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
-	}
-	return nil
-}
-
-// doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when.
-func doubts(s *model.Snapshot) map[model.ClassID]time.Time {
-	if len(s.Doubts) == 0 {
-		return nil
-	}
-	out := map[model.ClassID]time.Time{}
-	for q := range s.Pending {
-		c := s.Pending[q].Class
-		if d, ok := s.Doubts[s.Classes[c].Digest()]; ok && !d.Counts().After(s.Now) {
-			out[c] = d.Since
-		}
-	}
-	return out
-}
-
-// disputed keeps pods where they run if the scheduler leaves others like them waiting: what would come
-// for these would wait, too.
-func (f *finder) disputed(pods []*model.Pod) *model.Verdict {
-	if len(f.doubts) == 0 {
-		return nil
-	}
-	for _, b := range reserve.Batches(f.Snapshot, pods) {
-		if since, ok := f.doubts[b.Class]; ok {
-			return &model.Verdict{Reason: model.SchedulerDisagrees,
-				Detail: fmt.Sprintf("pod %s: others like it fit ready nodes, and the scheduler leaves them waiting since %s",
-					reserve.PodOf(f.Snapshot, pods, b.Class), since.UTC().Format(time.TimeOnly)),
-				Fix: "the scheduler binds those that wait: its events, its plugins, its version"}
-		}
-	}
-	return nil
-}
-
 // accept goes through the candidates and commits each that can go.
-func (f *finder) accept(list []candidate, order []model.NodeID) {
+func (f *finder) accept(list []*candidate, order []model.NodeID) {
 	m := &mover{
 		finder: f, moves: f.Room.World.Mover(order, f.Policy.ScaleDown.StepLimit), enough: true, untried: true,
 		receivers: maps.Clone(f.Room.Receivers),
 	}
-	for i := range list {
-		c := &list[i]
+	for i, c := range list {
 		g := &f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group]
 		if g.GoesWhole() {
 			continue // all of them at once, below
@@ -371,10 +177,10 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 		}
 		if why := cmp.Or(f.Gate.Closed(f.Snapshot.Nodes[c.node].Group, gate.Spare), f.minimums.room(c.node)); why != nil {
 			if f.keep(c.node, *why); c.empty() {
-				f.spare = append(f.spare, *c)
+				f.spare = append(f.spare, c)
 			}
 			if c.due {
-				f.mayMove(*c)
+				f.mayMove(c)
 			}
 			continue
 		}
@@ -391,7 +197,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 		if why != nil {
 			f.keep(c.node, *why)
 			if why.Reason == model.NoPlaceToMovePods {
-				f.mayMove(*c)
+				f.mayMove(c)
 			}
 			continue
 		}
@@ -399,8 +205,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 	}
 	f.acceptWhole(m, list)
 	f.resume, f.received = m.resume, m.receivers
-	for i := range f.spare {
-		c := &f.spare[i]
+	for _, c := range f.spare {
 		if m.receivers[c.node] {
 			f.keep(c.node, *movedThere())
 			continue
@@ -413,7 +218,7 @@ func (f *finder) accept(list []candidate, order []model.NodeID) {
 // take counts a candidate among the unneeded.
 func (f *finder) take(c *candidate) {
 	f.unneeded[c.node] = true
-	f.accepted = append(f.accepted, *c)
+	f.accepted = append(f.accepted, c)
 	f.minimums.take(c.node)
 }
 
@@ -432,12 +237,10 @@ func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
 func (f *finder) begin(g *present) []Start {
 	b := newStarts(f.Input)
 	var out []Start
-	for i := range f.replaced {
-		c := &f.replaced[i]
+	for _, c := range f.replaced {
 		out = f.settle(b, c, b.held(c), out)
 	}
-	for i := range f.accepted {
-		c := &f.accepted[i]
+	for _, c := range f.accepted {
 		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].GoesWhole() {
 			continue
 		}
@@ -467,7 +270,7 @@ func (f *finder) settle(b *starts, c *candidate, why *model.Verdict, begun []Sta
 		if !c.empty() {
 			text = what(n, c)
 		}
-		start := Start{Node: c.node, Known: c.known, Reason: model.Unneeded,
+		start := Start{Node: c.node, Known: f.known(c), Reason: model.Unneeded,
 			Why: text + ", since " + since.UTC().Format(time.TimeOnly)}
 		why = &model.Verdict{Reason: model.Unneeded, Detail: what(n, c)}
 		if x := f.Room.ReplacedBy(c.node); x != nil {

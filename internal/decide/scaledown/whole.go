@@ -16,11 +16,11 @@ import (
 
 // acceptWhole commits the candidates of each such group if all of its nodes are
 // among them and can go together, and says of each why not.
-func (f *finder) acceptWhole(m *mover, list []candidate) {
+func (f *finder) acceptWhole(m *mover, list []*candidate) {
 	members := map[int][]*candidate{}
-	for i := range list {
-		if g := f.Snapshot.Nodes[list[i].node].Group; f.Snapshot.Groups[g].GoesWhole() {
-			members[g] = append(members[g], &list[i])
+	for _, c := range list {
+		if g := f.Snapshot.Nodes[c.node].Group; f.Snapshot.Groups[g].GoesWhole() {
+			members[g] = append(members[g], c)
 		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(members)) {
@@ -145,9 +145,9 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 // like it go at all.
 func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 	members := map[int][]*candidate{}
-	for i := range f.accepted {
-		if g := f.Snapshot.Nodes[f.accepted[i].node].Group; f.Snapshot.Groups[g].GoesWhole() {
-			members[g] = append(members[g], &f.accepted[i])
+	for _, c := range f.accepted {
+		if g := f.Snapshot.Nodes[c.node].Group; f.Snapshot.Groups[g].GoesWhole() {
+			members[g] = append(members[g], c)
 		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(members)) {

@@ -28,7 +28,11 @@ func (c *Cluster) Budgets() Budgets {
 // no more evictions, the verdict says so and nothing is counted. A pod that several
 // budgets cover never moves, whatever they allow: the Eviction API refuses it.
 func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
-	covering := c.Covering(p)
+	return c.take(p, c.Covering(p), left)
+}
+
+// take is Take, once it is known which budgets cover the pod.
+func (c *Cluster) take(p *model.Pod, covering []int, left Budgets) *model.Verdict {
 	switch {
 	case len(covering) == 0:
 		return nil
@@ -62,15 +66,16 @@ func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
 // go in turn, as their replacements become ready. No other node may use that budget then.
 // If a budget allows none, the verdict says so, and left must not be used.
 func (c *Cluster) TakeAll(pods []*model.Pod, left Budgets) *model.Verdict {
-	before := left.Clone()
+	c.took = c.took[:0]
 	for _, p := range pods {
 		covering := c.Covering(p)
-		if len(covering) == 1 && before[covering[0]] > 0 && left[covering[0]] == 0 {
-			continue // it goes later, in its turn
+		if len(covering) == 0 || len(covering) == 1 && left[covering[0]] == 0 && slices.Contains(c.took, covering[0]) {
+			continue // no budget covers it, or it goes later, in its turn
 		}
-		if v := c.Take(p, left); v != nil {
+		if v := c.take(p, covering, left); v != nil {
 			return v
 		}
+		c.took = append(c.took, covering[0])
 	}
 	return nil
 }

@@ -1,0 +1,262 @@
+package scaledown
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
+)
+
+// This file finds the nodes that may go, before anything is known of room elsewhere.
+
+// candidate is a node that may go as far as the node itself tells.
+type candidate struct {
+	node model.NodeID
+	use  float64
+	// due: it is to be replaced, and so goes before others.
+	due   bool
+	since time.Time // when it was first found unneeded, zero if it was not
+	// moving are the pods that are to be evicted, and housed all that must find room elsewhere.
+	moving, housed []*model.Pod
+	// occupied: some pods keep the node. On an empty one there are none of these.
+	occupied bool
+	// asked: it is known what the rules say of its pods.
+	asked bool
+}
+
+func (c *candidate) empty() bool { return !c.occupied }
+
+// candidates lists the nodes that may go in the order in which they are tried:
+// empty ones; then those that are to be replaced anyway; then those found unneeded
+// before, the oldest first, so that what was accepted in one cycle is in the next; then
+// the least used. The search goes
+// on where the last one stopped.
+func (f *finder) candidates() []*candidate {
+	s := f.Snapshot
+	var out []*candidate
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Kind == model.Coming {
+			continue
+		}
+		v := &f.verdicts[i]
+		v.Node = n.Name
+		if n.Group >= 0 {
+			v.Group = s.Groups[n.Group].ID
+		}
+		id := model.NodeID(i)
+		if why := f.needed(id); why != nil {
+			v.Verdict = *why
+			continue
+		}
+		c := candidate{node: id, since: n.Standing.UnneededSince, due: f.due(id) != nil}
+		var used *model.Verdict
+		if n.Occupants > 0 {
+			u := useOf(s, n, f.Policy.ScaleDown)
+			v.Use, c.use = u.fraction, u.fraction
+			used = cmp.Or(f.onlyEmpty(n.Group), u.tooMuch())
+		}
+		if f.ofMove(&c) {
+			continue
+		}
+		if used != nil {
+			v.Verdict = *used
+			f.mayMove(&c)
+			continue
+		}
+		if why := f.blocked(&c); why != nil {
+			v.Verdict = *why
+			continue
+		}
+		c.since = f.sinceMoved(&c)
+		out = append(out, f.hold(c))
+	}
+	slices.SortFunc(out, func(a, b *candidate) int {
+		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(b.due, a.due),
+			compareBool(!b.since.IsZero(), !a.since.IsZero()),
+			a.since.Compare(b.since), cmp.Compare(a.use, b.use), cmp.Compare(a.node, b.node))
+	})
+	return f.resumed(out)
+}
+
+// chunk is how many candidates, or pods of candidates, are allocated at a time.
+const chunk = 1024
+
+// hold puts a candidate where it stays.
+func (f *finder) hold(c candidate) *candidate {
+	if len(f.held) == cap(f.held) {
+		f.held = make([]candidate, 0, chunk)
+	}
+	f.held = append(f.held, c)
+	return &f.held[len(f.held)-1]
+}
+
+// room is an empty list of pods with room for so many.
+func (f *finder) room(pods int) []*model.Pod {
+	if cap(f.pods)-len(f.pods) < pods {
+		f.pods = make([]*model.Pod, 0, max(chunk, pods))
+	}
+	at := len(f.pods)
+	f.pods = f.pods[:at+pods]
+	return f.pods[at : at : at+pods]
+}
+
+// sinceMoved is since when a candidate is unneeded: not before a pod came that was made for an evicted
+// one, whatever node was planned for it. Otherwise that pod would move from one such node to the next.
+func (f *finder) sinceMoved(c *candidate) time.Time {
+	if c.since.IsZero() || len(f.Snapshot.Displaced) == 0 {
+		return c.since
+	}
+	since := c.since
+	for _, p := range c.moving {
+		if made := time.Unix(p.Created, 0); made.After(since) && f.Room.Replaces(p) {
+			since = made
+		}
+	}
+	return since
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// resumed lets the search begin, among those that were not found unneeded
+// before, with the candidate that the last one had no steps for.
+func (f *finder) resumed(list []*candidate) []*candidate {
+	first := slices.IndexFunc(list, func(c *candidate) bool { return !c.empty() && c.since.IsZero() })
+	at := slices.IndexFunc(list, func(c *candidate) bool { return f.Snapshot.Nodes[c.node].Name == f.Snapshot.Resume })
+	if first < 0 || at <= first {
+		return list
+	}
+	return slices.Concat(list[:first], list[at:], list[first:at])
+}
+
+// blocked asks the rules about the pods of a node. A nil verdict means that each
+// may be moved, or ends with the node, or by itself.
+func (f *finder) blocked(c *candidate) *model.Verdict {
+	n := &f.Snapshot.Nodes[c.node]
+	c.asked = true
+	if n.Occupants > 0 {
+		c.moving = f.room(n.Occupants)
+	}
+	on := rules.ConditionOf(n)
+	var blocked *model.Verdict
+	more, alike := 0, true // alike: all that are housed move
+	for i := range n.Bound {
+		p := &n.Bound[i]
+		a := f.Room.Rules.Apply(on, p)
+		if reserve.NeedsRoom(a, f.Snapshot.Contents.Facts[p.Facts]) {
+			if a.Kind != rules.Moves && alike {
+				c.housed, alike = slices.Clone(c.moving), false
+			}
+			if !alike {
+				c.housed = append(c.housed, p)
+			}
+		}
+		switch a.Kind {
+		case rules.Blocks:
+			if blocked != nil {
+				more++
+				continue
+			}
+			v := a.Verdict // a copy, or the answer for every pod would be allocated
+			blocked = &v
+		case rules.Moves:
+			if until := f.rest(p); until.After(f.Snapshot.Now) && n.Kind == model.Ready {
+				return &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time",
+					Detail: fmt.Sprintf("pod %s has come from one node after the other", p.Name)}
+			}
+			c.moving, c.occupied = append(c.moving, p), true
+		case rules.Ends:
+			most := f.Policy.ScaleDown.Drain.MaxGrace + rules.OverdueAfter
+			if left := a.Until.Sub(f.Snapshot.Now); left > most {
+				return &model.Verdict{Reason: model.PodEnding, Until: a.Until.Add(-most), Fix: "its end",
+					Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, left.Round(time.Second))}
+			}
+			f.wakeAt(a.Until)
+			c.occupied = true
+		}
+	}
+	if alike {
+		c.housed = c.moving
+	}
+	if blocked != nil {
+		if more > 0 {
+			blocked.Detail += fmt.Sprintf("; %d more pods keep the node as well", more)
+		}
+		return blocked
+	}
+	if why := f.disputed(c.housed); why != nil {
+		return why
+	}
+	if n.Nominated > 0 {
+		return &model.Verdict{Reason: model.Reserved,
+			Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
+	}
+	return nil
+}
+
+// rest is until when a pod is left where it is, since others of its controller were moved lately.
+func (f *finder) rest(p *model.Pod) time.Time {
+	if len(f.Snapshot.Displaced) == 0 {
+		return time.Time{}
+	}
+	return f.Snapshot.Displaced[p.Owner].Rest(p.Created)
+}
+
+// known are the pods that keep a node.
+func (f *finder) known(c *candidate) []types.UID {
+	n := &f.Snapshot.Nodes[c.node]
+	on := rules.ConditionOf(n)
+	var out []types.UID
+	for i := range n.Bound {
+		if k := f.Room.Rules.Apply(on, &n.Bound[i]).Kind; k == rules.Moves || k == rules.Ends {
+			out = append(out, n.Bound[i].UID)
+		}
+	}
+	return out
+}
+
+// doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when.
+func doubts(s *model.Snapshot) map[model.ClassID]time.Time {
+	if len(s.Doubts) == 0 {
+		return nil
+	}
+	out := map[model.ClassID]time.Time{}
+	for q := range s.Pending {
+		c := s.Pending[q].Class
+		if d, ok := s.Doubts[s.Classes[c].Digest()]; ok && !d.Counts().After(s.Now) {
+			out[c] = d.Since
+		}
+	}
+	return out
+}
+
+// disputed keeps pods where they run if the scheduler leaves others like them waiting: what would come
+// for these would wait, too.
+func (f *finder) disputed(pods []*model.Pod) *model.Verdict {
+	if len(f.doubts) == 0 {
+		return nil
+	}
+	for _, b := range reserve.Batches(f.Snapshot, pods) {
+		if since, ok := f.doubts[b.Class]; ok {
+			return &model.Verdict{Reason: model.SchedulerDisagrees,
+				Detail: fmt.Sprintf("pod %s: others like it fit ready nodes, and the scheduler leaves them waiting since %s",
+					reserve.PodOf(f.Snapshot, pods, b.Class), since.UTC().Format(time.TimeOnly)),
+				Fix: "the scheduler binds those that wait: its events, its plugins, its version"}
+		}
+	}
+	return nil
+}
