@@ -93,7 +93,7 @@ rules:
   resources: [leases]
   resourceNames: [{{ .lease }}]
   verbs: [get, update]
-# Who leads is told by an event about the Lease, which one process never tells twice.
+# An event about the Lease says who leads. One process never sends it twice.
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
