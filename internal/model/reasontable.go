@@ -124,7 +124,7 @@ var ReasonSections = []ReasonSection{
 			"[Why a group is held](#why-a-group-is-held-and-kinds-of-errors) has each word and what ends it."},
 		{HeldByOperator, 0,
 			"A person has paused the group, or the whole cluster: nothing is bought, removed or repaired there. Removals " +
-				"that had begun are taken back. The detail says where the pause stands, and why.",
+				"that had begun are taken back. The detail says where the pause is written, and why.",
 			"`plimsoll resume`, or take the pause out of the configuration file; or wait for its end, if it has one."},
 		{GroupPaused, 0,
 			"The last write to the group failed for no fault of the group, or it is not known yet what it did. The " +
@@ -262,7 +262,7 @@ var ReasonSections = []ReasonSection{
 			"Nothing is in the way of its removal.",
 			"Nothing."},
 		{TargetNotReached, 0,
-			"It is not ready, and its group does not have all the nodes that it asked for. Such a node goes only when " +
+			"It is not ready, and its group does not have all the nodes that it asked for. It is removed only when " +
 				"the group has them.",
 			"Wait for the others to arrive or to be given up."},
 		{NotAutoscaled, 0,
@@ -281,26 +281,26 @@ var ReasonSections = []ReasonSection{
 			"Its room is reserved for pods of other nodes that are being removed.",
 			"Wait until those nodes are gone."},
 		{CheaperElsewhere, 0,
-			"Its pods could run for less: on cheaper nodes, which are bought first. The detail has what goes, what " +
-				"comes, and what is saved by the hour.",
-			"Wait; it begins when that has been so for `--scale-down-unneeded-time`, and nothing else moves."},
+			"Its pods could run for less: on cheaper nodes, which are bought first. The detail names the nodes " +
+				"that are removed and bought, and the saving per hour.",
+			"Wait; it begins when that has been true for `--scale-down-unneeded-time` and no other move is under way."},
 		{MoveUnderWay, 0,
 			"It is replaced: nodes for its pods are on their way, or other nodes of the same move leave before it.",
 			"Wait; if those nodes do not come, it stays."},
 		{ReservedForMove, 0,
-			"It was bought for pods of nodes that go, and they have not all come.",
+			"It was bought for pods of nodes that are being replaced, and not all of them have come.",
 			"Wait for the move's end."},
 		{NodeUnsound, 0,
-			"It is to be replaced: a condition of it is true that `--replace-conditions` names. The detail says what " +
-				"that waits for, if anything.",
-			"See to what it waits for; or mend the node."},
+			"It will be replaced: a condition that `--replace-conditions` names is true. The detail says what " +
+				"the replacement waits for, if anything.",
+			"Resolve what it waits for, or repair the node."},
 		{NodeDrifted, 0,
-			"It is to be replaced: it is not what its group makes now, and `--replace-drifted` is set. The detail says " +
-				"in what it differs, and what that waits for, if anything.",
-			"See to what it waits for."},
+			"It will be replaced: it differs from what its group makes now, and `--replace-drifted` is set. The detail " +
+				"says in what it differs, and what the replacement waits for, if anything.",
+			"Resolve what it waits for."},
 		{NodeExpired, 0,
-			"It is to be replaced: it is older than `--replace-after`. The detail says what that waits for, if anything.",
-			"See to what it waits for."},
+			"It will be replaced: it is older than `--replace-after`. The detail says what that waits for, if anything.",
+			"Resolve what it waits for."},
 		{ScaleDownDisabled, keepsNode,
 			"It is annotated `cluster-autoscaler.kubernetes.io/scale-down-disabled=true`.",
 			"Remove the annotation."},
@@ -355,14 +355,14 @@ var ReasonSections = []ReasonSection{
 			"A pod on it came for one that was evicted, which itself had come for one that was evicted a short while " +
 				"before. Pods of this controller that came since are left alone: for an hour, after each further such move " +
 				"three times as long, up to six hours.",
-			"Wait; the verdict says until when. If that is often so, `--scale-down-unneeded-time` is short for how the " +
+			"Wait; the verdict says until when. If that happens often, `--scale-down-unneeded-time` is too short for how the " +
 				"load changes."},
 		{MaxParallelismReached, 0,
 			"The largest number of nodes that may be removed at once is being removed.",
 			"Wait, or raise `--max-scale-down-parallelism`."},
 		{HeldByBudget, 0,
-			"A budget of the configuration file lets it not go now; the verdict has its name, its numbers and, where time " +
-				"alone changes that, until when.",
+			"A budget of the configuration file forbids its removal now; the verdict has its name, its numbers and, where " +
+				"time alone changes that, until when.",
 			"Wait, or change the budget; `plimsoll budgets` shows all of them."},
 		{MaxDrainsReached, 0,
 			"The largest number of nodes with pods that may be removed at once is being removed.",
@@ -405,7 +405,7 @@ var ReasonSections = []ReasonSection{
 			"The provider says that its machine must not be removed now.",
 			"End what holds it."},
 		{NodeWithoutKnownInstance, 0,
-			"It is younger than the last read of the cloud, so that its group is not known yet.",
+			"It is younger than the last read of the cloud, so its group is not known yet.",
 			"Wait for the next read."},
 		{ResourceVersionNotYetSeen, 0,
 			"The watch has not shown Plimsoll's last write to it yet.",
@@ -441,7 +441,7 @@ var ReasonSections = []ReasonSection{
 				"`--blocking-system-pod-distruption-timeout`.",
 			"Give it a budget, wait, or set `--skip-nodes-with-system-pods=false`."},
 		{NotEnoughPdb, keepsNode | failsRemoval | detailStays,
-			"Its PodDisruptionBudget allows no eviction now, or others that are to go take all that it allows; or " +
+			"Its PodDisruptionBudget allows no eviction now, or other removals take all that it allows; or " +
 				"several budgets cover it, and then the API server never evicts it.",
 			"Make more of the budget's pods ready, or let it allow more; of several budgets, leave one that covers " +
 				"the pod."},
