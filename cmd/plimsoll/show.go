@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -55,12 +55,13 @@ func show(
 	closePage := func() {}
 	if c.Page.Address != "" {
 		var listener net.Listener
-		why := errors.New("the pod shares its node's network, where every process could read it; " +
-			"name an address that authenticates with --ui-address")
-		if s.Allow != nil || !onHostNetwork(ctx, client, log) {
-			listener, why = net.Listen("tcp", c.Page.Address)
+		var why error
+		if s.Allow == nil {
+			why = exposed(ctx, client)
 		}
-		if why == nil {
+		if why != nil {
+			why = fmt.Errorf("%w; --ui-address=:8443 authenticates those who look", why)
+		} else if listener, why = net.Listen("tcp", c.Page.Address); why == nil {
 			closePage, why = servePage(ctx, listener, c.Page, page.Handler(), log)
 		}
 		if why != nil {
@@ -137,18 +138,34 @@ func certificates(c config.Page) (func(*tls.ClientHelloInfo) (*tls.Certificate, 
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, err
 }
 
-// onHostNetwork reports whether the process is a pod in its node's network: such a pod has the node's
-// name for a host name. Where that cannot be found out, it counts as one.
-func onHostNetwork(ctx context.Context, client kubernetes.Interface, log *slog.Logger) bool {
+// lookUp bounds the question which network the pod is in.
+const lookUp = 10 * time.Second
+
+// exposed says why a page on the loopback could be read by others than the pod: the pod shares its node's network, or
+// it is not known whether it does. It is nil for a pod with a network of its own, and for a process that is no pod.
+func exposed(ctx context.Context, client kubernetes.Interface) error {
 	if _, err := rest.InClusterConfig(); errors.Is(err, rest.ErrNotInCluster) {
-		return false
+		return nil
 	}
-	host, err := os.Hostname()
-	if err == nil {
-		_, err = client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+	unknown := func(err error) error {
+		return fmt.Errorf("it is not known whether the pod shares its node's network: %w", err)
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		log.Warn("it is not known whether this pod shares its node's network", "err", err)
+	namespace, name := os.Getenv("POD_NAMESPACE"), os.Getenv("POD_NAME")
+	if namespace == "" || name == "" {
+		return unknown(errors.New("the environment has no POD_NAME and POD_NAMESPACE, which the chart sets"))
 	}
-	return !apierrors.IsNotFound(err)
+	ctx, cancel := context.WithTimeout(ctx, lookUp)
+	defer cancel()
+	// The autoscaler may list pods, and need not be given a right to get them.
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+	switch {
+	case err != nil:
+		return unknown(fmt.Errorf("look up the pod %s/%s: %w", namespace, name, err))
+	case len(pods.Items) != 1:
+		return unknown(fmt.Errorf("the cluster with the nodes has no pod %s/%s", namespace, name))
+	case pods.Items[0].Spec.HostNetwork:
+		return errors.New("the pod shares its node's network, where every process could read the page")
+	}
+	return nil
 }

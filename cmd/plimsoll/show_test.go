@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -22,6 +23,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -34,11 +37,12 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/ui"
 )
 
-// reviewer is an API server that knows admin and tenant by their tokens, and may have a node of this machine's name.
+// reviewer is an API server that knows admin and tenant by their tokens, and has pods in the namespace autoscaling.
 type reviewer struct {
 	t *testing.T
-	// node is the answer to who asks for a node.
-	node int
+	// forbids: pods may not be listed.
+	forbids bool
+	pods    []corev1.Pod
 
 	mu    sync.Mutex
 	asked []string
@@ -65,8 +69,20 @@ func (s *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			review.Spec.User == "tenant" && pod != nil && *pod == authorizationv1.ResourceAttributes{Namespace: "shop",
 				Name: "web-000001", Verb: "get", Resource: "pods", Version: "v1"}
 		answer = review
+	case "/api/v1/namespaces/autoscaling/pods":
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
+		for _, p := range s.pods {
+			if r.URL.Query().Get("fieldSelector") == "metadata.name="+p.Name {
+				list.Items = append(list.Items, p)
+			}
+		}
+		status, answer = http.StatusOK, list
+		if s.forbids {
+			refused := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no right"))
+			status, answer = http.StatusForbidden, refused.Status()
+		}
 	default:
-		status, answer = s.node, corev1.Node{}
+		s.t.Errorf("it is asked for %s", r.URL)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -122,27 +138,35 @@ func TestThePageOnTheLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
+	here := func(name string, host bool) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "autoscaling", Name: name},
+			Spec: corev1.PodSpec{HostNetwork: host}}
+	}
+	own, others := here("plimsoll-0", false), here("plimsoll-1", true)
 	for _, step := range []struct {
-		name, address string
-		pod           bool
-		node          int
-		why           string
+		name, address, pod string // named by its environment; -: it has no such environment
+		api                *reviewer
+		why                string
 	}{
-		{"on a machine", "127.0.0.1:0", false, http.StatusOK, ""},
-		{"in a pod", "127.0.0.1:0", true, http.StatusNotFound, ""},
-		{"in its node's network", "127.0.0.1:0", true, http.StatusOK, "shares its node's network"},
-		{"in a network that is not known", "127.0.0.1:0", true, http.StatusForbidden, "shares its node's network"},
-		{"on a taken port", taken.Addr().String(), false, http.StatusOK, "address already in use"},
-		{"nowhere", "", false, http.StatusOK, ""},
+		{"on a machine", "127.0.0.1:0", "", &reviewer{}, ""},
+		{"in a pod", "127.0.0.1:0", "plimsoll-0", &reviewer{pods: []corev1.Pod{own, others}}, ""},
+		{"in its node's network", "127.0.0.1:0", "plimsoll-1", &reviewer{pods: []corev1.Pod{own, others}}, "the pod shares its node's network"},
+		{"in a pod that it cannot look up", "127.0.0.1:0", "plimsoll-0", &reviewer{forbids: true}, "it is not known whether"},
+		{"in a pod of another cluster", "127.0.0.1:0", "plimsoll-0", &reviewer{pods: []corev1.Pod{others}}, "has no pod autoscaling/plimsoll-0"},
+		{"in a pod without a name", "127.0.0.1:0", "-", &reviewer{pods: []corev1.Pod{own}}, "no POD_NAME and POD_NAMESPACE"},
+		{"on a taken port", taken.Addr().String(), "", &reviewer{}, "address already in use"},
+		{"nowhere", "", "", &reviewer{}, ""},
 	} {
 		t.Run(step.name, func(t *testing.T) {
-			t.Setenv("KUBERNETES_SERVICE_HOST", map[bool]string{true: "127.0.0.1"}[step.pod])
+			t.Setenv("KUBERNETES_SERVICE_HOST", map[bool]string{true: "127.0.0.1"}[step.pod != ""])
 			t.Setenv("KUBERNETES_SERVICE_PORT", "1")
-			api := &reviewer{t: t, node: step.node}
+			t.Setenv("POD_NAME", strings.TrimPrefix(step.pod, "-"))
+			t.Setenv("POD_NAMESPACE", map[bool]string{true: "autoscaling"}[strings.HasPrefix(step.pod, "plimsoll")])
+			step.api.t = t
 			var log bytes.Buffer
 			c := config.Defaults()
 			c.Page.Address = step.address
-			shown, err := show(t.Context(), c, config.Mode{}, api.reached(), prometheus.NewRegistry(),
+			shown, err := show(t.Context(), c, config.Mode{}, step.api.reached(), prometheus.NewRegistry(),
 				slog.New(slog.NewJSONHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)

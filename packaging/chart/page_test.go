@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,32 @@ func TestThePagesPort(t *testing.T) {
 		}
 		if in != port || service != port || policy != port {
 			t.Errorf("%q: port %d of the pod, %d of the Service, %d of the policy", address, in, service, policy)
+		}
+	}
+}
+
+// TestThePodsOwnName: the product learns which pod it is in, by which it looks up whether that has a network of its
+// own; what an operator sets stays as it is, and once.
+func TestThePodsOwnName(t *testing.T) {
+	for values, want := range map[string]map[string]string{
+		"{cloudProvider: gardener}":                                        {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"},
+		"{cloudProvider: kwok, env: [{name: POD_NAMESPACE, value: mine}]}": {"POD_NAME": "metadata.name", "POD_NAMESPACE": "mine"},
+	} {
+		got := map[string]string{}
+		for _, e := range objects(t, render(t, parse(t, values)))["deployment.yaml"].(*appsv1.Deployment).Spec.Template.
+			Spec.Containers[0].Env {
+			if _, ok := want[e.Name]; !ok {
+				continue
+			}
+			if _, twice := got[e.Name]; twice {
+				t.Errorf("%s: %s stands there twice", values, e.Name)
+			}
+			if got[e.Name] = e.Value; e.ValueFrom != nil {
+				got[e.Name] = e.ValueFrom.FieldRef.FieldPath
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: the environment has %v", values, got)
 		}
 	}
 }

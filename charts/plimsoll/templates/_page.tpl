@@ -6,3 +6,16 @@ Nothing where the page is the pod's own, or there is none. */}}
 {{- splitList ":" $address | last -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The pod's own name: by it the autoscaler finds out whether it shares its node's network, where it serves no page
+on the loopback. What env has already is left to it. */}}
+{{- define "plimsoll.ownName" -}}
+{{- $given := list }}
+{{- range .Values.env }}{{ $given = append $given .name }}{{ end }}
+{{- range $name, $field := dict "POD_NAME" "metadata.name" "POD_NAMESPACE" "metadata.namespace" }}
+{{- if not (has $name $given) }}
+- name: {{ $name }}
+  valueFrom: {fieldRef: {fieldPath: {{ $field }}}}
+{{- end }}
+{{- end }}
+{{- end }}
