@@ -188,7 +188,7 @@ func fetch(ctx context.Context, base, path string, into any) error {
 		return fmt.Errorf("ask the leader for %s: it answers %s with what is not JSON: %w", path, res.Status, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return leaderRefusal{res.StatusCode, failed.Message}
+		return leaderRefusal{res.StatusCode, failed.Text()}
 	}
 	return nil
 }

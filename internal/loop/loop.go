@@ -133,7 +133,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 			l.memory = l.ledger.Memory()
 		}
 		now := *l.snap
-		now.AsOf = seen.Inventory.AsOf
+		now.Now, now.AsOf = seen.Now, seen.Inventory.AsOf
 		cycle.Snapshot, cycle.Plan = &now, l.plan
 		cycle.Recheck = l.recheck(seen)
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory

@@ -163,9 +163,12 @@ func TestNothingChangedNothingDecided(t *testing.T) {
 		w := newWorld()
 		w.run(t, w.loop(), 65*time.Second)
 		decided := 0
-		for _, c := range w.cycles {
+		for i, c := range w.cycles {
 			if c.Decided {
 				decided++
+			}
+			if !c.Snapshot.Now.Equal(w.turns[i]) {
+				t.Errorf("turn %d looked at %s, and says %s", i, w.turns[i], c.Snapshot.Now)
 			}
 		}
 		if len(w.cycles) < 6 || decided != 1 {

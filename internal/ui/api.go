@@ -66,7 +66,7 @@ func (s *Server) list(kind string, fill func(*Envelope, *View)) http.HandlerFunc
 		if v := c.View(); v != nil {
 			fill(&e, v)
 		}
-		answer(w, http.StatusOK, e)
+		reply(w, http.StatusOK, e)
 	}
 }
 
@@ -75,28 +75,21 @@ func (s *Server) api(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, handle)
 	}
 	mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, fmt.Errorf("there is no %s; state, pods, nodes, groups, decisions, explain and "+
-			"events are below /api/v1", r.URL.Path))
+		s.refuse(w, r, &Refusal{Status: http.StatusNotFound, Code: NotFound, Why: "there is no " + r.URL.Path,
+			Hint: "state, pods, nodes, groups, decisions, explain and events are below /api/v1"})
 	})
 }
 
-func answer(w http.ResponseWriter, status int, value any) {
+func reply(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
+	hurry(w)
 	w.WriteHeader(status)
 	// The reader has gone if this fails.
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// Failure is the answer where there is none.
-type Failure struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Message    string `json:"message"`
-}
-
-func refuse(w http.ResponseWriter, status int, err error) {
-	answer(w, status, Failure{explain.APIVersion, "Failure", err.Error()})
-}
+// logKeepsMore is what helps where a decision is not kept any more.
+const logKeepsMore = "--decision-log keeps more of them, in a file"
 
 // mostListed is how many decisions are listed unless more are asked for.
 const mostListed = 100
@@ -109,12 +102,14 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) {
 	case q.Get("at") != "":
 		at, err := time.Parse(time.RFC3339, q.Get("at"))
 		if err != nil {
-			refuse(w, http.StatusBadRequest, fmt.Errorf("at=%s is no time as 2026-01-02T15:04:05Z", q.Get("at")))
+			s.refuse(w, r, &Refusal{Status: http.StatusBadRequest, Code: BadRequest,
+				Why: fmt.Sprintf("at=%s is no time", q.Get("at")), Hint: "write it as 2026-01-02T15:04:05Z"})
 			return
 		}
 		d, ok := s.book.At(at)
 		if !ok {
-			refuse(w, http.StatusNotFound, fmt.Errorf("no decision of %s or before is kept", q.Get("at")))
+			s.refuse(w, r, &Refusal{Status: http.StatusNotFound, Code: NotFound,
+				Why: fmt.Sprintf("no decision of %s or before is kept", q.Get("at")), Hint: logKeepsMore})
 			return
 		}
 		e.Decisions = []decisions.Decision{d}
@@ -125,40 +120,41 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) {
 		if text := q.Get("limit"); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1 {
-				refuse(w, http.StatusBadRequest, fmt.Errorf("limit=%s is no number above 0", text))
+				s.refuse(w, r, &Refusal{Status: http.StatusBadRequest, Code: BadRequest,
+					Why: fmt.Sprintf("limit=%s is no number above 0", text), Hint: "write it as limit=100"})
 				return
 			}
 			limit = n
 		}
 		e.Decisions = s.book.List(limit)
 	}
-	answer(w, http.StatusOK, e)
+	reply(w, http.StatusOK, e)
 }
 
 func (s *Server) oneDecision(w http.ResponseWriter, r *http.Request) {
 	d, ok := s.book.Find(r.PathValue("id"))
 	if !ok {
-		refuse(w, http.StatusNotFound, fmt.Errorf("no decision %s is kept", r.PathValue("id")))
+		s.refuse(w, r, &Refusal{Status: http.StatusNotFound, Code: NotFound,
+			Why: fmt.Sprintf("no decision %s is kept", r.PathValue("id")), Hint: logKeepsMore})
 		return
 	}
 	e := s.scene().envelope("Decisions")
 	e.Decisions = []decisions.Decision{d}
-	answer(w, http.StatusOK, e)
+	reply(w, http.StatusOK, e)
 }
 
+// explain answers for one scene: what is masked are the namespaces of the cluster that the answer is about.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
-	value, status, err := s.explained(r.PathValue("kind"), r.PathValue("name"))
+	c := s.scene()
+	value, err := s.explained(r.Context(), c, question{r.PathValue("kind"), r.PathValue("name")})
+	if only := onlyOf(r); err == nil && only != "" {
+		value, err = masked(value, only, c.moment.namespaces())
+	}
 	if err != nil {
-		refuse(w, status, err)
+		s.refuse(w, r, err)
 		return
 	}
-	if only := onlyOf(r); only != "" {
-		if value, err = masked(value, only, s.scene().moment.namespaces()); err != nil {
-			refuse(w, http.StatusInternalServerError, err)
-			return
-		}
-	}
-	answer(w, http.StatusOK, value)
+	reply(w, http.StatusOK, value)
 }
 
 // namespaces are those of the cluster.
@@ -236,7 +232,8 @@ type News struct {
 // look, in between. Both are small; a client that wants to see the change asks for it.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if !s.join() {
-		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d look already", mostLookers))
+		s.refuse(w, r, &Refusal{Status: http.StatusServiceUnavailable, Code: Busy, After: eventBeat,
+			Why: fmt.Sprintf("%d look already", mostLookers), Hint: "ask again when one of them has gone"})
 		return
 	}
 	defer s.leave()

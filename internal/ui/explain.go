@@ -1,47 +1,170 @@
 package ui
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
-// explained is what explain says of a pod, a node or a group, as a value.
-func (s *Server) explained(kind, name string) (value any, status int, err error) {
-	c := s.scene()
-	if c.moment == nil || !c.leads {
-		return nil, http.StatusServiceUnavailable, errors.New("this process does not lead, or has decided nothing yet")
-	}
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	cycle := c.moment.cycle
-	switch kind {
-	case "pod":
-		value, err = explain.PodOf(cycle, cycle.Policy, name)
-	case "node":
-		value, err = explain.NodeOf(cycle, cycle.Policy, name)
-	case "group":
-		value, err = explain.GroupOf(cycle, cycle.Policy, name)
-	default:
-		return nil, http.StatusNotFound, fmt.Errorf("pod, node, group and plan can be explained, %s cannot", kind)
-	}
-	if missing := (*explain.NotFoundError)(nil); errors.As(err, &missing) {
-		return nil, http.StatusNotFound, err
-	} else if err != nil {
-		return nil, http.StatusInternalServerError, err
-	}
-	return value, http.StatusOK, nil
+// What explaining keeps to.
+const (
+	mostOpen     = 16 // questions that wait for their turn
+	mostAnswered = 64 // answers that are kept of one moment
+	askAgain     = 2 * time.Second
+)
+
+// desk explains one thing at a time. An answer is kept with its moment, so that all who ask for the same share it.
+type desk struct {
+	log  *slog.Logger
+	turn chan struct{} // holds one while an answer is computed
+
+	mu   sync.Mutex // guards what follows, and the answers of all moments
+	open int        // questions that wait for their turn
 }
 
-// said is the same as text for the page; empty if there is no such thing.
-func (s *Server) said(kind, name string) string {
-	value, _, err := s.explained(kind, name)
+// question is what is asked about: a pod, a node or a group, by its name.
+type question struct{ kind, name string }
+
+// answer has its value once done is closed.
+type answer struct {
+	done  chan struct{}
+	value any
+	err   error
+	// wanted counts the requests that wait for it. It is not computed if there is none by its turn.
+	wanted int
+}
+
+// ask gives what explain says, once it is known or the request has ended.
+func (d *desk) ask(ctx context.Context, m *moment, q question) (any, error) {
+	a, err := d.join(m, q)
 	if err != nil {
-		return ""
+		return nil, err
+	}
+	select {
+	case <-a.done:
+		return a.value, a.err
+	case <-ctx.Done():
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		a.wanted--
+		return nil, fmt.Errorf("explain %s %s: %w", q.kind, q.name, ctx.Err())
+	}
+}
+
+// join gives the answer that others have asked for already, or puts the question.
+func (d *desk) join(m *moment, q question) (*answer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a := m.answers[q]; a != nil {
+		a.wanted++
+		return a, nil
+	}
+	if d.open == mostOpen {
+		return nil, &Refusal{Status: http.StatusServiceUnavailable, Code: Busy, After: askAgain,
+			Why:  fmt.Sprintf("%d other questions wait for an answer", mostOpen),
+			Hint: "ask again soon; plimsoll explain -f answers from a file, without the leader"}
+	}
+	d.open++
+	a := &answer{done: make(chan struct{}), wanted: 1}
+	m.keep(q, a)
+	go d.work(m, q, a)
+	return a, nil
+}
+
+// work computes an answer when it is its turn.
+func (d *desk) work(m *moment, q question, a *answer) {
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	d.mu.Lock()
+	d.open--
+	left := a.wanted == 0
+	if left && m.answers[q] == a {
+		m.forget(q)
+	}
+	d.mu.Unlock()
+	defer close(a.done)
+	if left {
+		a.err = context.Canceled
+		return
+	}
+	// A fault in explaining must not end the autoscaler.
+	defer func() {
+		if r := recover(); r != nil {
+			a.value, a.err = nil, fmt.Errorf("explain %s %s: a fault of the program; the log has more", q.kind, q.name)
+			d.log.Error("explaining failed; nothing else is affected: please report it", "kind", q.kind, "name", q.name,
+				"panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	a.value, a.err = explained(m.cycle, q)
+}
+
+// keep remembers an answer, and forgets the oldest if there are too many. The desk's lock guards it.
+func (m *moment) keep(q question, a *answer) {
+	if m.answers == nil {
+		m.answers = map[question]*answer{}
+	}
+	if len(m.asked) == mostAnswered {
+		m.forget(m.asked[0])
+	}
+	m.answers[q], m.asked = a, append(m.asked, q)
+}
+
+func (m *moment) forget(q question) {
+	delete(m.answers, q)
+	m.asked = slices.DeleteFunc(m.asked, func(other question) bool { return other == q })
+}
+
+// explained is what explain says, as a value.
+func explained(c model.Cycle, q question) (any, error) {
+	switch q.kind {
+	case "pod":
+		return valued(explain.PodOf(c, c.Policy, q.name))
+	case "node":
+		return valued(explain.NodeOf(c, c.Policy, q.name))
+	}
+	return valued(explain.GroupOf(c, c.Policy, q.name))
+}
+
+// valued turns what is not there into a refusal.
+func valued[T any](value T, err error) (any, error) {
+	if missing, ok := errors.AsType[*explain.NotFoundError](err); ok {
+		return nil, &Refusal{Status: http.StatusNotFound, Code: NotFound, Why: missing.Error(),
+			Hint: "the page and kubectl get have the names"}
+	}
+	return value, err
+}
+
+// explained answers for one scene.
+func (s *Server) explained(ctx context.Context, c scene, q question) (any, error) {
+	switch {
+	case c.moment == nil || !c.leads:
+		return nil, c.unable()
+	case q.kind != "pod" && q.kind != "node" && q.kind != "group":
+		return nil, &Refusal{Status: http.StatusNotFound, Code: NotFound,
+			Why: fmt.Sprintf("%q cannot be explained", q.kind), Hint: "ask for explain/pod, node, group or plan"}
+	case q.kind == "pod" && !strings.Contains(q.name, "/"):
+		return nil, &Refusal{Status: http.StatusBadRequest, Code: BadRequest,
+			Why: fmt.Sprintf("pod %s has no namespace", q.name), Hint: "name it NAMESPACE/NAME"}
+	}
+	return s.desk.ask(ctx, c.moment, q)
+}
+
+// said is the same as text for the page.
+func (s *Server) said(ctx context.Context, c scene, q question) (string, error) {
+	value, err := s.explained(ctx, c, q)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	switch v := value.(type) {
@@ -52,8 +175,5 @@ func (s *Server) said(kind, name string) string {
 	case explain.Group:
 		err = cli.Group(&b, v, cli.Table)
 	}
-	if err != nil {
-		return ""
-	}
-	return b.String()
+	return b.String(), err
 }

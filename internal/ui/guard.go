@@ -30,32 +30,33 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.Set("Allow", "GET, HEAD")
-			http.Error(w, "only GET and HEAD are answered: nothing can be changed here", http.StatusMethodNotAllowed)
+			s.refuse(w, r, &Refusal{Status: http.StatusMethodNotAllowed, Code: MethodNotAllowed,
+				Why:  "only GET and HEAD are answered: nothing can be changed here",
+				Hint: "plimsoll --help has what changes things"})
 			return
 		}
 		if from := r.Header.Get("Sec-Fetch-Site"); from == "cross-site" || from == "same-site" {
-			http.Error(w, "another site asks for this", http.StatusForbidden)
+			s.refuse(w, r, &Refusal{Status: http.StatusForbidden, Code: OtherSite, Why: "another site asks for this",
+				Hint: "open the address itself"})
 			return
 		}
 		if s.settings.Allow == nil {
 			if !loopback(r.Host) {
-				http.Error(w, "the Host header must name the loopback (localhost, 127.0.0.1 or [::1])", http.StatusForbidden)
+				s.refuse(w, r, &Refusal{Status: http.StatusForbidden, Code: WrongHost,
+					Why: "the Host header must name the loopback (localhost, 127.0.0.1 or [::1])", Hint: "plimsoll ui opens it so"})
 				return
 			}
 			next.ServeHTTP(w, r)
 			return
 		}
 		only, err := s.settings.Allow(r)
-		if refused, ok := errors.AsType[*Refusal](err); ok {
-			if refused.Status == http.StatusUnauthorized {
-				h.Set("WWW-Authenticate", "Bearer")
-			}
-			http.Error(w, refused.Why, refused.Status)
-			return
-		} else if err != nil {
+		if _, refused := errors.AsType[*Refusal](err); !refused && err != nil {
 			s.log.Warn("a request to the page was refused: the API server could not be asked", "err", err)
-			http.Error(w, "the API server could not be asked whether this is allowed", http.StatusServiceUnavailable)
+			err = &Refusal{Status: http.StatusServiceUnavailable, Code: Unreachable, After: askAgain,
+				Why: "the API server could not be asked whether this is allowed", Hint: "ask again soon; the log says why"}
+		}
+		if err != nil {
+			s.refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), onlyKey{}, only)))
@@ -83,14 +84,6 @@ func Loopback(address string) bool {
 // nothing of others.
 type Allow func(r *http.Request) (only string, err error)
 
-// Refusal is the answer to a request that is not allowed.
-type Refusal struct {
-	Status int
-	Why    string
-}
-
-func (r *Refusal) Error() string { return r.Why }
-
 type onlyKey struct{}
 
 // onlyOf is the namespace that the answer is confined to, empty if it is not.
@@ -115,11 +108,12 @@ func Ask(client kubernetes.Interface) Allow {
 		case asked <- struct{}{}:
 			defer func() { <-asked }()
 		default:
-			return "", &Refusal{http.StatusServiceUnavailable, "too many requests wait for the API server's word"}
+			return "", &Refusal{Status: http.StatusServiceUnavailable, Code: Busy, After: askAgain,
+				Why: "too many requests wait for the API server's word"}
 		}
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || token == "" {
-			return "", &Refusal{http.StatusUnauthorized, "a bearer token is wanted"}
+			return "", unauthenticated("a bearer token is wanted")
 		}
 		who, err := client.AuthenticationV1().TokenReviews().Create(r.Context(),
 			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
@@ -127,7 +121,7 @@ func Ask(client kubernetes.Interface) Allow {
 			return "", fmt.Errorf("review a bearer token: %w", err)
 		}
 		if !who.Status.Authenticated {
-			return "", &Refusal{http.StatusUnauthorized, "the bearer token is not valid"}
+			return "", unauthenticated("the bearer token is not valid")
 		}
 		path := r.URL.Path
 		if !strings.HasPrefix(path, "/api/v1/") {
@@ -147,9 +141,15 @@ func Ask(client kubernetes.Interface) Allow {
 				return namespace, err
 			}
 		}
-		return "", &Refusal{http.StatusForbidden,
-			fmt.Sprintf("%s lacks get on the non-resource URL %s", who.Status.User.Username, path)}
+		return "", &Refusal{Status: http.StatusForbidden, Code: Forbidden,
+			Why:  fmt.Sprintf("%s lacks get on the non-resource URL %s", who.Status.User.Username, path),
+			Hint: "bind a ClusterRole with get on the non-resource URL /api/v1/*; docs/ui.md has it"}
 	}
+}
+
+func unauthenticated(why string) *Refusal {
+	return &Refusal{Status: http.StatusUnauthorized, Code: Unauthenticated, Why: why,
+		Hint: "send the header Authorization: Bearer TOKEN; kubectl create token NAME makes one"}
 }
 
 func specOf(u authenticationv1.UserInfo) authorizationv1.SubjectAccessReviewSpec {

@@ -46,8 +46,9 @@ type Page struct {
 	Threshold float64
 	// Said is what explain says, as text.
 	Said string
-	// Missing says what there is not.
-	Missing string
+	// Missing says what there is not, Unsaid why there is no Said.
+	Missing, Unsaid string
+	status          int
 }
 
 // Leads, Leader and Looked are the scene's, for templates.
@@ -88,35 +89,19 @@ func (s *Server) pages(mux *http.ServeMux) {
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			c := s.scene()
-			if path == "/{$}" && c.leads && c.moment != nil {
-				write(w, http.StatusOK, s.first(c, fill, r))
+			if !c.leads || c.moment == nil {
+				write(w, http.StatusOK, s.render(&Page{scene: c, Title: "Waiting"}))
 				return
 			}
-			p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
-			if !c.leads || p.View == nil {
-				p.Title = "Waiting"
-			} else {
+			address := r.URL.Path + "?" + r.URL.Query().Get("reason") // all that a page depends on
+			status, text := s.shelf.take(glance{c.moment.number, c.looked, c.leader}, address, func() (int, []byte) {
+				p := &Page{scene: c, View: c.View(), Threshold: c.moment.cycle.Policy.ScaleDown.Threshold, status: http.StatusOK}
 				fill(p, r)
-			}
-			status := http.StatusOK
-			if p.Missing != "" {
-				status = http.StatusNotFound
-			}
-			write(w, status, s.render(p))
+				return p.status, s.render(p)
+			})
+			write(w, status, text)
 		})
 	}
-}
-
-// first is the first view. Many look at it: it is made once for all of them.
-func (s *Server) first(c scene, fill func(*Page, *http.Request), r *http.Request) []byte {
-	c.moment.first.Lock()
-	defer c.moment.first.Unlock()
-	if seen := (glance{c.looked, c.leader}); c.moment.text == nil || c.moment.glance != seen {
-		p := &Page{scene: c, View: c.View(), Threshold: c.moment.threshold()}
-		fill(p, r)
-		c.moment.glance, c.moment.text = seen, s.render(p)
-	}
-	return c.moment.text
 }
 
 // render makes a page; it is nil where that fails, which is a fault of the program.
@@ -132,14 +117,22 @@ func (s *Server) render(p *Page) []byte {
 // patience is how long a page may take to be read.
 const patience = time.Minute
 
+// hurry bounds the time that a reader has: one that does not read must not keep the connection for ever. Not all
+// writers have deadlines.
+func hurry(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+}
+
 func write(w http.ResponseWriter, status int, text []byte) {
 	if text == nil {
 		http.Error(w, "the page could not be made; the log says why", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// A reader that does not read must not keep the connection for ever. Not all writers have deadlines.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+	hurry(w)
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(int(askAgain.Seconds())))
+	}
 	w.WriteHeader(status)
 	// The reader has gone if this fails.
 	_, _ = w.Write(text)
@@ -155,7 +148,7 @@ func (s *Server) nowPage(p *Page, _ *http.Request) {
 	p.Title, p.Tab = "Now", "now"
 	p.Rows = rowsOf(p.View)
 	p.Decisions = s.book.List(shownDecisions)
-	p.Hour = chartOf(p.moment.history.last(time.Hour), s.book.List(decisions.DefaultCount))
+	p.Hour = chartOf(p.history.last(time.Hour), s.book.List(decisions.DefaultCount))
 }
 
 // First are the classes that the first view shows.
@@ -215,12 +208,12 @@ func (s *Server) nodesPage(p *Page, r *http.Request) {
 func (s *Server) decisionsPage(p *Page, _ *http.Request) {
 	p.Title, p.Tab = "Decisions", "decisions"
 	p.Decisions = s.book.List(decisions.DefaultCount)
-	p.Hour = chartOf(p.moment.history.last(6*time.Hour), p.Decisions)
+	p.Hour = chartOf(p.history.last(6*time.Hour), p.Decisions)
 }
 
 func (s *Server) groupsPage(p *Page, _ *http.Request) {
 	p.Title, p.Tab = "Groups", "groups"
-	p.Hour = chartOf(p.moment.history.last(6*time.Hour), nil)
+	p.Hour = chartOf(p.history.last(6*time.Hour), nil)
 }
 
 func (s *Server) costPage(p *Page, _ *http.Request) { p.Title, p.Tab = "Cost", "cost" }
@@ -232,20 +225,28 @@ func (s *Server) classPage(p *Page, r *http.Request) {
 		p.miss("No pods of this class wait any more.")
 		return
 	}
-	p.class(s, &p.View.Pods[i])
-}
-
-func (p *Page) class(s *Server, c *Class) {
-	p.Class, p.Title = c, c.Name
-	namespace, _, _ := strings.Cut(c.Name, "/")
-	p.Said = s.said("pod", namespace+"/"+c.First)
+	p.Class, p.Title = &p.View.Pods[i], p.View.Pods[i].Name
+	s.say(p, r, question{"pod", p.Class.Pod()})
 }
 
 func (s *Server) podPage(p *Page, r *http.Request) {
 	p.Tab, p.Title = "pending", r.PathValue("name")
-	if p.Said = s.said("pod", p.Title); p.Said == "" {
-		p.miss("This pod does not wait for room, and runs on no node that is known.")
+	s.say(p, r, question{"pod", p.Title})
+}
+
+// say puts what explain says onto the page. What is not there is a page that is missing; where explain fails, or is
+// asked too much, the page has all the rest.
+func (s *Server) say(p *Page, r *http.Request, q question) {
+	var err error
+	if p.Said, err = s.said(r.Context(), p.scene, q); err == nil {
+		return
 	}
+	refusal := s.refusalOf(r.Context(), err)
+	if p.status = refusal.Status; refusal.Status == http.StatusNotFound {
+		p.miss(refusal.Why)
+		return
+	}
+	p.Unsaid = refusal.failure().Text()
 }
 
 func (s *Server) nodePage(p *Page, r *http.Request) {
@@ -255,7 +256,11 @@ func (s *Server) nodePage(p *Page, r *http.Request) {
 		p.miss("There is no such node any more.")
 		return
 	}
-	p.Node, p.Said = &p.View.Nodes[i], s.said("node", p.Title)
+	p.Node = &p.View.Nodes[i]
+	if p.Node.State == Coming && p.Node.Since.IsZero() {
+		return // there is no Node object to explain
+	}
+	s.say(p, r, question{"node", p.Title})
 }
 
 func (s *Server) groupPage(p *Page, r *http.Request) {
@@ -265,8 +270,9 @@ func (s *Server) groupPage(p *Page, r *http.Request) {
 		p.miss("There is no such node group.")
 		return
 	}
-	p.Group, p.Said = &p.View.Groups[i], s.said("group", p.Title)
+	p.Group = &p.View.Groups[i]
 	p.Rows = rowsOf(&View{Nodes: p.View.of(p.Group.ID), Groups: []Group{*p.Group}})
+	s.say(p, r, question{"group", p.Title})
 }
 
 // of are the nodes of a group.
@@ -293,7 +299,7 @@ func (s *Server) decisionPage(p *Page, r *http.Request) {
 
 func (s *Server) nothing(p *Page, _ *http.Request) { p.miss("There is no such page.") }
 
-func (p *Page) miss(why string) { p.Title, p.Missing = "Not found", why }
+func (p *Page) miss(why string) { p.Title, p.Missing, p.status = "Not found", why, http.StatusNotFound }
 
 // Predicted reports whether a node has what was expected of it.
 func (p *Page) Predicted(m decisions.Made) bool {

@@ -26,8 +26,8 @@ type Server struct {
 	settings Settings
 	book     *decisions.Book
 	log      *slog.Logger
-	// asking is held while an explanation is computed: one at a time.
-	asking sync.Mutex
+	desk     desk
+	shelf    shelf
 
 	mu      sync.Mutex
 	now     *moment // nil before the first cycle
@@ -42,17 +42,15 @@ type Server struct {
 
 // moment is a cycle, and what was made of it for those who asked.
 type moment struct {
-	number  uint64
-	cycle   model.Cycle
-	history history
+	number uint64
+	cycle  model.Cycle
 
 	once sync.Once
 	view *View
 
-	// first guards the first view as it was last made, and for which glance.
-	first  sync.Mutex
-	glance glance
-	text   []byte
+	// What was explained, and in which order it was asked for. The desk's lock guards both.
+	answers map[question]*answer
+	asked   []question
 }
 
 // threshold is the use below which nodes are candidates, 0 before the first cycle.
@@ -63,15 +61,10 @@ func (m *moment) threshold() float64 {
 	return m.cycle.Policy.ScaleDown.Threshold
 }
 
-// glance is what the first view shows besides the moment.
-type glance struct {
-	looked time.Time
-	leader string
-}
-
 // New makes a server that has nothing to show yet.
 func New(s Settings, book *decisions.Book, log *slog.Logger) *Server {
-	return &Server{settings: s, book: book, log: log, news: make(chan struct{})}
+	return &Server{settings: s, book: book, log: log, desk: desk{log: log, turn: make(chan struct{}, 1)},
+		news: make(chan struct{})}
 }
 
 // Report takes in one turn of the loop. It keeps the cycle, and computes nothing.
@@ -79,10 +72,10 @@ func (s *Server) Report(_ context.Context, c model.Cycle) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looked = c.Snapshot.Now
+	s.history.add(c.Snapshot)
 	if c.Decided || len(c.Ended) > 0 || s.now == nil {
-		s.history.add(c.Snapshot)
 		s.number++
-		s.now = &moment{number: s.number, cycle: c, history: s.history.copied()}
+		s.now = &moment{number: s.number, cycle: c}
 	}
 	s.tell()
 	return nil
@@ -105,17 +98,18 @@ func (s *Server) tell() {
 // scene is all that is shown at one moment.
 type scene struct {
 	Settings
-	moment *moment // nil: nothing was decided yet
-	looked time.Time
-	leader string
-	leads  bool
-	news   <-chan struct{}
+	moment  *moment // nil: nothing was decided yet
+	history history
+	looked  time.Time
+	leader  string
+	leads   bool
+	news    <-chan struct{}
 }
 
 func (s *Server) scene() scene {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return scene{s.settings, s.now, s.looked, s.leader, s.leads, s.news}
+	return scene{s.settings, s.now, s.history.copied(), s.looked, s.leader, s.leads, s.news}
 }
 
 // View is what is made of the cycle; nil before the first one.

@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,6 +99,12 @@ type Class struct {
 	Own []decisions.Verdict `json:"own,omitempty"`
 	// Answers are the groups', the nearest to a yes first; groups with the same answer stand together.
 	Answers []Answer `json:"answers,omitempty"`
+}
+
+// Pod is one of the pods, as namespace/name.
+func (c *Class) Pod() string {
+	namespace, _, _ := strings.Cut(c.Name, "/")
+	return namespace + "/" + c.First
 }
 
 // Verdict is the first thing to say of the class; nil if its pods have room.
