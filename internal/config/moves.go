@@ -21,22 +21,22 @@ func (f *Flags) moves() {
 			"which nodes go: WhenEmpty, nodes without pods of their own; WhenUnneeded, also little used ones whose pods have "+
 				"room elsewhere; WhenCheaper, also nodes whose pods have room on cheaper nodes, which are bought first")
 		s.Float64Var(&m.MinSavingsPerHour, "min-savings-per-hour", m.MinSavingsPerHour,
-			"a move to cheaper nodes must save at least so much by the hour, in the currency of the prices")
+			"a move to cheaper nodes must save at least this amount per hour, in the currency of the prices")
 		s.Float64Var(&m.MinSavingsShare, "min-savings-share", m.MinSavingsShare,
 			"a move must save at least this share of what its nodes cost, 0 to 1")
 		s.Float64Var(&m.MinSavingsPerDisruption, "min-savings-per-disruption", m.MinSavingsPerDisruption,
-			"a move must save at least so much by the hour for each node that goes and each pod that it evicts; a pod of "+
-				"high priority counts as up to 10")
+			"a move must save at least this amount per hour for each node that it removes and each pod that it evicts; "+
+				"a pod of high priority counts as up to 10")
 		s.DurationVar(&m.Stay, "move-stay", m.Stay,
-			"how long the nodes of a move are left alone by others when it is over")
+			"how long other moves leave the nodes of a move alone after its end")
 		s.DurationVar(&m.Patience, "move-patience", m.Patience,
-			"a move is given up when none of its nodes has left for so long; the others stay")
+			"a move is given up when none of its old nodes has been removed for this long; those that are left stay")
 		s.DurationVar(&m.ExpireAfter, "replace-after", m.ExpireAfter,
-			"how old a node may get before it is replaced, by one that is bought first; 0: as old as it likes")
+			"how old a node may get before it is replaced by a new one, which is bought first; 0: no limit")
 		s.BoolVar(&m.Drifted, "replace-drifted", m.Drifted,
-			"replace nodes that are not what their group makes now, by ones that are bought first")
+			"replace nodes that differ from what their group makes now by new ones, which are bought first")
 		s.StringSliceVar(&m.Unsound, "replace-conditions", m.Unsound,
-			"types of conditions of nodes; a node of which one is true is replaced, by one that is bought first")
+			"types of node conditions; a node with a true one is replaced by a new node, which is bought first")
 	}, "consolidation", "min-savings-share")
 }
 

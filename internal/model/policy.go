@@ -130,7 +130,7 @@ type MovePolicy struct {
 	Stay time.Duration
 	// Patience is how long the nodes that go may take, from one to the next.
 	Patience time.Duration
-	// ExpireAfter is how old a node may get before it is replaced; zero: as old as it likes. Drifted: nodes are
+	// ExpireAfter is how old a node may get before it is replaced; zero: no limit. Drifted: nodes are
 	// replaced that are not what their group makes now. Unsound are types of conditions; a node is replaced
 	// while one of them is true.
 	ExpireAfter time.Duration

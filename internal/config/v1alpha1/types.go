@@ -354,16 +354,16 @@ type GroupMoves struct {
 	MinSavingsPerHour *float64 `json:"minSavingsPerHour,omitempty"`
 	// MinSavingsShare is the least share of what its nodes cost that a move saves, 0 to 1.
 	MinSavingsShare *float64 `json:"minSavingsShare,omitempty"`
-	// MinSavingsPerDisruption is the least that a move saves by the hour for each node that goes and each pod that
-	// it evicts.
+	// MinSavingsPerDisruption is the least that a move saves per hour for each node that it removes
+	// and each pod that it evicts.
 	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty"`
-	// Stay is how long the nodes of a move are left alone by others when it is over.
+	// Stay is how long other moves leave the nodes of a move alone after its end.
 	Stay string `json:"stay,omitempty"`
-	// ReplaceAfter is how old a node may get before it is replaced; 0s: as old as it likes.
+	// ReplaceAfter is how old a node may get before it is replaced; 0s: no limit.
 	ReplaceAfter string `json:"replaceAfter,omitempty"`
 	// ReplaceDrifted replaces nodes that are not what their group makes now.
 	ReplaceDrifted *bool `json:"replaceDrifted,omitempty"`
-	// ReplaceConditions are types of conditions of nodes; a node of which one is true is replaced. [] are none.
+	// ReplaceConditions are types of node conditions; a node with a true one is replaced. [] are none.
 	ReplaceConditions *[]string `json:"replaceConditions,omitempty"`
 }
 

@@ -242,11 +242,11 @@ func (pl *planner) tooFar(q *waiting, h head) *model.Verdict {
 		return &model.Verdict{Reason: model.WaitsForLanding,
 			Fix: "the nodes on their way; a group of its own for the zone or type is certain",
 			Detail: fmt.Sprintf("the cloud chooses what new nodes of the group are; as many as may be %s are bought, "+
-				"and where they come up is to be seen first", where)}
+				"and more only when it is known what came", where)}
 	case outlook == unseen, outlook == byStep && pl.w.Underway(h.group):
 		return &model.Verdict{Reason: model.WaitsForLanding,
 			Fix:    "the nodes on their way; a group of its own for the zone is certain",
-			Detail: "nodes of the group are on their way, and whether the cloud makes any in " + where + " is to be seen first"}
+			Detail: "nodes of the group are on their way, and it is not known yet whether any comes up in " + where}
 	}
 	return &model.Verdict{Reason: model.OutOfReach, Fix: outOfReachFix,
 		Detail: "the cloud balances zones, and would make too many new nodes of the group elsewhere before one in " + where}
