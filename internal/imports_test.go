@@ -114,7 +114,8 @@ var rules = []rule{
 	{"internal/explain", []string{"internal/budget", "internal/window", "internal/catalog", "internal/decide",
 		"internal/pack", "internal/removal/rules", "internal/schedsim", "internal/snapshot", "internal/model",
 		"provider"}, "it answers with what deciding says, and renders nothing"},
-	{"internal/migrate", []string{"internal/config", "provider/wiring"}, "it reads flags as a run does, and makes no request"},
+	{"internal/migrate", []string{"internal/config", "internal/config/v1alpha1", "provider/wiring"},
+		"it reads flags as a run does, writes files as a run reads them, and asks no cluster"},
 	{"internal/sim/check", nil, "a judge that asks the product for its thresholds judges nothing"},
 	{"internal/cli", []string{"provider", "internal/budget", "internal/decisions", "internal/explain", "internal/model", "internal/report/status"}, "it renders values"},
 }

@@ -29,12 +29,14 @@ var imageForm = regexp.MustCompile(`^([a-zA-Z0-9][-.a-zA-Z0-9]*(:[0-9]+)?/)?[a-z
 func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Translate a Cluster Autoscaler's Deployment or Helm values; needs no cluster, and changes nothing",
-		Long: `Translate a Cluster Autoscaler's Deployment or Helm values. Needs no cluster, and changes nothing.
+		Short: "Translate what runs a Cluster Autoscaler or Karpenter; needs no cluster, and changes nothing",
+		Long: `Translate a Cluster Autoscaler's Deployment or Helm values into Plimsoll's, or Karpenter's NodePools and node
+classes into a configuration file and a list of node groups to create. Needs no cluster, and changes nothing.
 
 The translation goes to standard output, and what differs, with what to do next, to standard error.`,
 		Example: `  plimsoll migrate -f deployment.yaml > plimsoll.yaml
   helm get values cluster-autoscaler -n kube-system -o yaml | plimsoll migrate -f - --namespace=kube-system > values.yaml
+  kubectl get nodepools.v1.karpenter.sh,ec2nodeclasses -o yaml | plimsoll migrate -f - > configuration.yaml
   kubectl -n kube-system get deployment cluster-autoscaler -o yaml | plimsoll migrate -f - --image=registry.example.com/plimsoll:v1`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -46,13 +48,14 @@ The translation goes to standard output, and what differs, with what to do next,
 	var file, image, namespace string
 	flags := cmd.Flags()
 	flags.StringVarP(&file, "filename", "f", "",
-		"file with manifests, or values of the Cluster Autoscaler's chart; -: standard input")
+		"file with manifests, values of the Cluster Autoscaler's chart, or NodePools; -: standard input")
 	flags.StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
 	flags.StringVarP(&namespace, "namespace", "n", "",
 		"for values: namespace of the Cluster Autoscaler's release, unless extraArgs.namespace names one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
-			return misusef("--filename (-f) is missing: the file with the Cluster Autoscaler's Deployment or Helm values")
+			return misusef("--filename (-f) is missing: " +
+				"the file with the Cluster Autoscaler's Deployment or Helm values, or Karpenter's NodePools")
 		}
 		if image != "" && !imageForm.MatchString(image) {
 			return misusef("--image=%q is no image: want it as registry.example.com/plimsoll:v1", image)

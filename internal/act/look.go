@@ -22,13 +22,13 @@ const annotationDaemonSetPod = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 const pageSize = 500
 
 // stays returns why a node whose removal has begun must stay; nil if it may go.
-func stays(call model.Call, n *corev1.Node) error {
+func (a *Actor) stays(call model.Call, n *corev1.Node) error {
+	annotation, _ := model.Kept(n, a.run.Now())
 	switch {
 	case !model.HasTaint(n, model.TaintToBeDeleted):
 		return callError(call, provider.Conflict, "its taint "+model.TaintToBeDeleted+" was removed, so it stays", nil)
-	case n.Annotations[model.AnnotationScaleDownDisabled] == "true":
-		return callError(call, provider.Conflict,
-			"it has been annotated "+model.AnnotationScaleDownDisabled+"=true, so it stays", nil)
+	case annotation != "":
+		return callError(call, provider.Conflict, "it has been annotated "+annotation+", so it stays", nil)
 	case call.Unready && model.NodeReady(n):
 		return callError(call, provider.Conflict, "it has become ready again, so it stays", nil)
 	case call.Whole > 0 && !call.Unready && !model.NodeReady(n):
@@ -53,7 +53,7 @@ func (a *Actor) lastLook(ctx context.Context, call model.Call) ([]string, *provi
 	case err != nil:
 		return nil, apiError(call, "read", err)
 	}
-	if err := stays(call, n); err != nil {
+	if err := a.stays(call, n); err != nil {
 		return nil, provider.AsError(provider.Op(call.Verb), call.Group, err)
 	}
 	found, listErr := a.podsOn(ctx, call, func(p *corev1.Pod) bool {

@@ -70,7 +70,7 @@ func (a *Actor) untaint(ctx context.Context, call model.Call, out model.Outcome)
 // cordon and the taint.
 func (a *Actor) cordon(ctx context.Context, call model.Call, out model.Outcome) model.Outcome {
 	out = a.rewrite(ctx, call, out, func(n *corev1.Node) (bool, error) {
-		if err := stays(call, n); err != nil {
+		if err := a.stays(call, n); err != nil {
 			return false, err
 		}
 		if call.LookOnly || n.Spec.Unschedulable {

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 // Cut keeps of a pod what its content and its facts are made of, and its name: the cut pod has
@@ -15,7 +17,8 @@ func Cut(pod *corev1.Pod) *corev1.Pod {
 		Spec:       schedulingSpec(pod, requestsOf(pod)),
 	}
 	out.Spec.TerminationGracePeriodSeconds = pod.Spec.TerminationGracePeriodSeconds
-	for _, key := range []string{annotationSafeToEvict, annotationSafeVolumes, annotationEvictDaemons} {
+	for _, key := range []string{annotationSafeToEvict, annotationSafeVolumes, annotationEvictDaemons,
+		model.AnnotationDoNotDisrupt, corev1.PodDeletionCost} {
 		if value, ok := pod.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, value)
 		}

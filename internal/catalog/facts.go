@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,15 +47,21 @@ func (c *Catalog) InternFacts(f model.Facts) model.FactsID {
 // factsKey names facts by content; the words in it are quoted, so that no two
 // facts have one key.
 func factsKey(f model.Facts) string {
-	return digest(fmt.Sprintf("%q %q %d %q %d %d", f.Controller, f.Group, f.Safe, f.Local, f.Daemon, f.Grace))
+	return digest(fmt.Sprintf(
+		"%q %q %d %d %q %d %d %d",
+		f.Controller, f.Group, f.Safe, f.Alone, f.Local, f.Daemon, f.DeletionCost, f.Grace,
+	))
 }
 
 func factsOf(pod *corev1.Pod) model.Facts {
 	f := model.Facts{
-		Safe:   safeToEvict(pod.Annotations[annotationSafeToEvict]),
-		Local:  localVolume(pod),
-		Daemon: wish(pod.Annotations[annotationEvictDaemons]),
-		Grace:  grace(pod.Spec.TerminationGracePeriodSeconds),
+		Safe:  safeToEvict(pod.Annotations[annotationSafeToEvict]),
+		Alone: model.DoNotDisrupt(pod.Annotations[model.AnnotationDoNotDisrupt]),
+		Local: localVolume(pod),
+
+		DeletionCost: deletionCost(pod.Annotations[corev1.PodDeletionCost]),
+		Daemon:       wish(pod.Annotations[annotationEvictDaemons]),
+		Grace:        grace(pod.Spec.TerminationGracePeriodSeconds),
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		f.Controller = owner.Kind
@@ -79,6 +86,16 @@ func safeToEvict(word string) model.SafeToEvict {
 		return model.EvictOnCompletion
 	}
 	return model.EvictUnsaid
+}
+
+// deletionCost reads the annotation by which controllers choose which pod goes first. What the API server would refuse
+// is none.
+func deletionCost(word string) int32 {
+	n, err := strconv.ParseInt(word, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
 }
 
 func wish(word string) model.Wish {

@@ -77,6 +77,12 @@ func TestFacts(t *testing.T) {
 		{"on completion", change{annotated(annotationSafeToEvict, "on-completion")},
 			model.Facts{Safe: model.EvictOnCompletion}},
 		{"safe by another word", change{annotated(annotationSafeToEvict, "True")}, model.Facts{}},
+		{"left alone", change{annotated(model.AnnotationDoNotDisrupt, "true")}, model.Facts{Alone: model.Always}},
+		{"left alone for a time", change{annotated(model.AnnotationDoNotDisrupt, "90m")},
+			model.Facts{Alone: 90 * time.Minute}},
+		{"left alone, off", change{annotated(model.AnnotationDoNotDisrupt, "false")}, model.Facts{}},
+		{"dear", change{annotated(corev1.PodDeletionCost, "-100")}, model.Facts{DeletionCost: -100}},
+		{"dear beyond bounds", change{annotated(corev1.PodDeletionCost, "2147483648")}, model.Facts{}},
 		{"daemon", change{annotated(annotationEvictDaemons, "true")}, model.Facts{Daemon: model.Yes}},
 		{"no daemon", change{annotated(annotationEvictDaemons, "false")}, model.Facts{Daemon: model.No}},
 		{"daemon by another word", change{annotated(annotationEvictDaemons, "no")}, model.Facts{}},
@@ -149,7 +155,7 @@ func TestEveryFactIsInTheKey(t *testing.T) {
 			v.SetBool(true)
 		case reflect.Uint8, reflect.Uint32:
 			v.SetUint(1)
-		case reflect.Int64, reflect.Int:
+		case reflect.Int64, reflect.Int32, reflect.Int:
 			v.SetInt(1)
 		default:
 			t.Fatalf("%s: this test cannot set a %s; teach it", field.Name, field.Type)

@@ -121,7 +121,8 @@ var sharedValues = []string{
 var meantValues = []string{
 	"cluster-autoscaler.kubernetes.io/safe-to-evict", "cluster-autoscaler.kubernetes.io/enable-ds-eviction",
 	"cluster-autoscaler.kubernetes.io/pod-scale-up-delay", "cluster-autoscaler.kubernetes.io/daemonset-pod",
-	model.AnnotationScaleDownDisabled, model.AnnotationRemoval, "kwok.x-k8s.io/node",
+	model.AnnotationScaleDownDisabled, model.AnnotationDoNotDisrupt,
+	model.AnnotationRemoval, corev1.PodDeletionCost, "kwok.x-k8s.io/node",
 	"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller",
 	corev1.MigratedPluginsAnnotationKey,
 }

@@ -1,4 +1,4 @@
-// Package migrate translates what runs a Cluster Autoscaler into what runs Plimsoll in its place.
+// Package migrate translates what runs a Cluster Autoscaler, or Karpenter, into what runs Plimsoll in its place.
 //
 // What flows in: the text of a file, either manifests with the autoscaler's Deployment among them, or values for its
 // published Helm chart. What flows out: the same kind of text for Plimsoll, and notes that explain every difference: a
@@ -14,6 +14,10 @@
 // must run as it is. A value of a chart that is not its default is carried over or told, by one table of all that the
 // chart has. A secret that is written out is neither in the translation nor in a note or an error: in its place is a
 // reference. Nothing of an input is executed, and no cluster is asked.
+//
+// Karpenter's NodePools and node classes are a third form (karpenter.go), which becomes a configuration file
+// (karpenterprint.go): it has no installation, and the node groups that take its place are told of, since a person
+// creates them.
 //
 // Who may import it: hosts (cmd). It imports config.
 package migrate

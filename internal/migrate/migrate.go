@@ -83,14 +83,15 @@ func translate(text []byte, s Settings) (Result, error) {
 	return Result{Text: b.Bytes(), Notes: from.notes(s)}, nil
 }
 
-// readSource reads manifests, or values of the Cluster Autoscaler's chart.
+// readSource reads manifests, values of the Cluster Autoscaler's chart, or Karpenter's objects.
 func readSource(text []byte, s Settings) (source, error) {
 	documents, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	if len(documents) == 0 || len(documents) == 1 && len(documents[0]) == 0 {
-		return nil, errors.New("there is nothing in it: want a Deployment or Helm values of a Cluster Autoscaler")
+		return nil, errors.New("there is nothing in it: " +
+			"want a Deployment or Helm values of a Cluster Autoscaler, or Karpenter's NodePools")
 	}
 	if kind, there := documents[0]["kind"]; len(documents) == 1 && !isObject(documents[0]) {
 		if there {
@@ -105,7 +106,14 @@ func readSource(text []byte, s Settings) (source, error) {
 				"alone in a file", i+1)
 		}
 	}
-	return readObjects(documents)
+	all, err := flatten(documents)
+	if err != nil {
+		return nil, err
+	}
+	if isKarpenter(all) {
+		return readKarpenter(all)
+	}
+	return readObjects(all)
 }
 
 // within says of each of several errors where it is.

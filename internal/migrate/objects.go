@@ -29,12 +29,8 @@ type objects struct {
 }
 
 // readObjects finds the autoscaler's Deployment among objects, and reads it.
-func readObjects(documents []map[string]any) (*objects, error) {
-	o := &objects{}
-	var err error
-	if o.all, err = flatten(documents); err != nil {
-		return nil, err
-	}
+func readObjects(all []map[string]any) (*objects, error) {
+	o := &objects{all: all}
 	found := 0
 	var already []error
 	for _, tree := range o.all {

@@ -19,12 +19,17 @@ type Facts struct {
 	Controller, Group string
 	// Safe is the pod's own word on being evicted.
 	Safe SafeToEvict
+	// Alone is how long after its creation the pod is to be left alone, by its own word: Always for one that names no
+	// end, 0 for one that does not ask.
+	Alone time.Duration
 	// Local names the first volume whose content would be lost with the node, and
 	// that the pod does not say may be lost; empty if there is none.
 	Local string
 	// Daemon is the pod's own word, if a DaemonSet made it, on being evicted
 	// before its node goes.
 	Daemon Wish
+	// DeletionCost is the pod's own word on how dear its eviction is, beside that of other pods; 0 is ordinary.
+	DeletionCost int32
 	// Grace is how long the pod may take to end.
 	Grace time.Duration
 }

@@ -22,6 +22,8 @@ const (
 // Annotations and prefixes that users set on nodes.
 const (
 	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	// AnnotationDoNotDisrupt is Karpenter's, on nodes and on pods: see DoNotDisrupt.
+	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	// PrefixDelayDeletion begins the annotations that delay a node's end until
 	// they are taken away.
 	PrefixDelayDeletion = "delay-deletion.cluster-autoscaler.kubernetes.io/"

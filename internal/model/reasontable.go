@@ -302,7 +302,8 @@ var ReasonSections = []ReasonSection{
 			"It will be replaced: it is older than `--replace-after`. The detail says what that waits for, if anything.",
 			"Resolve what it waits for."},
 		{ScaleDownDisabled, keepsNode,
-			"It is annotated `cluster-autoscaler.kubernetes.io/scale-down-disabled=true`.",
+			"It is annotated `cluster-autoscaler.kubernetes.io/scale-down-disabled=true`, or `karpenter.sh/do-not-disrupt` " +
+				"with `true` or with a time that is not over.",
 			"Remove the annotation."},
 		{ScaleDownOff, 0,
 			"Removals are switched off.",
@@ -431,7 +432,8 @@ var ReasonSections = []ReasonSection{
 			"Narrow its tolerations; or annotate it `cluster-autoscaler.kubernetes.io/safe-to-evict=true`, if a " +
 				"useless eviction does no harm."},
 		{NotSafeToEvict, keepsNode | failsRemoval | detailStays,
-			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=false`.",
+			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=false`, or `karpenter.sh/do-not-disrupt` " +
+				"with `true` or with a time that is not over.",
 			"Remove the annotation."},
 		{BlockedByOnCompletionPod, keepsNode | failsRemoval | detailStays,
 			"It is annotated `cluster-autoscaler.kubernetes.io/safe-to-evict=on-completion`, and still runs.",

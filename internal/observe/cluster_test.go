@@ -239,12 +239,15 @@ func TestTrimmedNode(t *testing.T) {
 		n.Annotations["cluster-autoscaler.kubernetes.io/scale-down-disabled"] = "true"
 		n.Annotations["delay-deletion.cluster-autoscaler.kubernetes.io/x"] = "y"
 		n.Annotations["cluster-autoscaler.kwok.nodegroup/name"] = "g"
+		n.Annotations[model.AnnotationDoNotDisrupt] = "true"
+		n.Annotations["karpenter.sh/another"] = "x"
 		n.Annotations[model.AnnotationStays] = "NotEnoughPdb"
 		n.Annotations[model.AnnotationRemoval] = model.RemovalCordoned
 		n.Annotations["plimsoll.dev/another"] = "x"
 	}))
 	want := []string{model.AnnotationScaleDownDisabled, "cluster-autoscaler.kwok.nodegroup/name",
-		model.PrefixDelayDeletion + "x", "kwok.x-k8s.io/node", model.AnnotationRemoval, model.AnnotationStays}
+		model.PrefixDelayDeletion + "x", model.AnnotationDoNotDisrupt, "kwok.x-k8s.io/node",
+		model.AnnotationRemoval, model.AnnotationStays}
 	var got []string
 	for k := range n.Annotations {
 		got = append(got, k)

@@ -57,7 +57,7 @@ func trimNode(in *corev1.Node) *corev1.Node {
 // keepAnnotation reports whether a node's annotation is about its removal, or one
 // that a provider reads.
 func keepAnnotation(key string) bool {
-	if key == model.AnnotationStays || key == model.AnnotationRemoval {
+	if key == model.AnnotationStays || key == model.AnnotationRemoval || key == model.AnnotationDoNotDisrupt {
 		return true
 	}
 	prefix, _, ok := strings.Cut(key, "/")

@@ -124,7 +124,7 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 			// Pods that wait have the room of pods that end. It is free before the node is back.
 			return nil, now.Add(time.Second)
 		}
-		if why := whyBack(n, d, v, p); why != nil {
+		if why := whyBack(n, d, v, now, p); why != nil {
 			return giveBack(why.Reason, why.Detail), time.Time{}
 		}
 		if rests {
@@ -149,14 +149,15 @@ func giveBack(reason model.Reason, why string) []Step {
 }
 
 // whyBack says why the drain of a node that is tainted or being emptied is rolled back; nil if it is not.
-func whyBack(n *model.Node, d *model.Drain, v View, p model.ScaleDownPolicy) *model.Verdict {
+func whyBack(n *model.Node, d *model.Drain, v View, now time.Time, p model.ScaleDownPolicy) *model.Verdict {
+	annotation, _ := model.Kept(n.Object, now)
 	switch {
 	case n.Group < 0:
 		return &model.Verdict{Reason: model.NotAutoscaled, Detail: "it belongs to no node group any more"}
 	case !p.Enabled:
 		return &model.Verdict{Reason: model.ScaleDownOff, Detail: "scale-down is off"}
-	case n.Object.Annotations[model.AnnotationScaleDownDisabled] == "true":
-		return &model.Verdict{Reason: model.ScaleDownDisabled, Detail: "it is annotated " + model.AnnotationScaleDownDisabled}
+	case annotation != "":
+		return &model.Verdict{Reason: model.ScaleDownDisabled, Detail: "it is annotated " + annotation}
 	case d.Unready && model.NodeReady(n.Object):
 		return &model.Verdict{Reason: model.ReadyAgain, Detail: "it has become ready again"}
 	case n.InstanceHold != "":

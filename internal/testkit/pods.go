@@ -92,6 +92,9 @@ func (s *Scenario) fate(p *corev1.Pod, a args) {
 	if v := a.oneOf("evict", "", "true", "false", "on-completion"); v != "" {
 		metav1.SetMetaDataAnnotation(&p.ObjectMeta, annotationSafeToEvict, v)
 	}
+	if v := a.get("alone", ""); v != "" {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, model.AnnotationDoNotDisrupt, v)
+	}
 	if v := a.oneOf("dsevict", "", "true", "false"); v != "" {
 		metav1.SetMetaDataAnnotation(&p.ObjectMeta, annotationEvictDaemons, v)
 	}

@@ -58,7 +58,7 @@ import (
 //
 // A ReplicaSet by their name and namespace has made them, unless it was another
 // controller=Kind, controller=Kind.group, or controller=none. What may become of
-// them is said by evict=true|false|on-completion, local=volume (an emptyDir),
+// them is said by evict=true|false|on-completion, alone=true|4h (do-not-disrupt), local=volume (an emptyDir),
 // dsevict=true|false, grace=60s, namespace=kube-system (kubesystem for short), and
 // what has by age=2h, ends=30s (being deleted, and 30 s are left; -30s: it should
 // have been gone for as long), finished, mirror (a static pod's image), daemon (of

@@ -87,13 +87,14 @@ func (f *finder) priceOf(n *model.Node) (float64, bool) {
 	return f.s.PriceOf(n.Group, n.Shape)
 }
 
-// pain is what it costs to evict pods, in pods of ordinary priority: one with a higher priority counts more, up to
-// ten. A node counts as one pod beside its own.
+// pain is what it costs to evict pods, in pods of ordinary priority: one with a higher priority or deletion cost counts
+// more, up to ten, and one with lower ones less. A node counts as one pod beside its own.
 func pain(s *model.Snapshot, pods []*model.Pod) float64 {
 	sum := 1.0
 	for _, p := range pods {
 		priority := float64(s.Contents.Specs[p.Spec].Priority)
-		sum += min(max(1+priority/(1<<25), 0), mostPain)
+		cost := float64(s.Contents.Facts[p.Facts].DeletionCost)
+		sum += min(max(1+priority/(1<<25)+cost/(1<<27), 0), mostPain)
 	}
 	return sum
 }

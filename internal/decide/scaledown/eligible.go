@@ -13,6 +13,7 @@ import (
 // for nothing.
 func (f *finder) needed(id model.NodeID) *model.Verdict {
 	n := &f.Snapshot.Nodes[id]
+	annotation, until := model.Kept(n.Object, f.Snapshot.Now)
 	switch {
 	case n.Unknown:
 		return &model.Verdict{Reason: model.NodeWithoutKnownInstance,
@@ -23,9 +24,10 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 		return &model.Verdict{Reason: model.CurrentlyBeingDeleted}
 	case n.Kind == model.Booting:
 		return &model.Verdict{Reason: model.NotReady, Detail: n.Kind.String(), Until: n.BootsUntil}
-	case n.Object.Annotations[model.AnnotationScaleDownDisabled] == "true":
-		return &model.Verdict{Reason: model.ScaleDownDisabled,
-			Fix: "without the annotation " + model.AnnotationScaleDownDisabled}
+	case annotation != "":
+		key, _, _ := strings.Cut(annotation, "=")
+		return &model.Verdict{Reason: model.ScaleDownDisabled, Detail: "it is annotated " + annotation, Until: until,
+			Fix: "without the annotation " + key}
 	case n.InstanceHold != "":
 		return &model.Verdict{Reason: model.InstanceHeld, Detail: n.InstanceHold}
 	}

@@ -68,6 +68,7 @@ func (d drawn) world() world {
 			Controller: d.usually("ReplicaSet", "", "Job", "StatefulSet", "ReplicationController", "CloneSet", "DaemonSet"),
 			Group:      d.usually("apps", "", "batch", "extensions", "acme.org"),
 			Safe:       model.SafeToEvict(max(0, d.source(7)-3)),
+			Alone:      []time.Duration{0, 0, 0, model.Always, 100 * time.Second}[d.source(5)],
 			Local:      d.usually("", "cache"),
 		})
 	}
@@ -150,6 +151,13 @@ func slowApply(
 	}
 	if p.Flags&model.Finished != 0 {
 		return rules.Stays, "", time.Time{}
+	}
+	if f.Alone == model.Always && p.Flags&model.Terminating == 0 {
+		return rules.Blocks, model.NotSafeToEvict, time.Time{}
+	}
+	if end := time.Unix(p.Created, 0).Add(f.Alone); f.Alone != model.Always && end.After(s.Now) &&
+		p.Flags&model.Terminating == 0 && f.Alone > 0 {
+		return rules.Blocks, model.NotSafeToEvict, end
 	}
 	if p.Flags&model.FromDaemonSet != 0 {
 		return rules.Stays, "", time.Time{}

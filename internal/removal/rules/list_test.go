@@ -8,7 +8,7 @@ import (
 // Documented is the order of the contract. TestOrder, beside it, holds that the
 // rules decide in it.
 var Documented = []string{
-	"Mirror", "Finished", "DaemonSet", "Expendable", "Terminating", "MinReplicas",
+	"Mirror", "Finished", "DoNotDisrupt", "DaemonSet", "Expendable", "Terminating", "MinReplicas",
 	"SafeToEvict", "OnCompletion", "Replicated", "System", "NotSafeToEvict", "LocalStorage", "Tolerant",
 }
 

@@ -27,6 +27,7 @@ import (
 var list = []rule{
 	mirror,
 	finished,
+	doNotDisrupt,
 	daemonSet,
 	expendable,
 	terminating,

@@ -47,6 +47,8 @@ func flag(f model.Flags) func(*scene) { return func(s *scene) { s.pod.Flags |= f
 
 func safe(word model.SafeToEvict) func(*scene) { return func(s *scene) { s.facts.Safe = word } }
 
+func alone(d time.Duration) func(*scene) { return func(s *scene) { s.facts.Alone = d } }
+
 func controller(kind, group string) func(*scene) {
 	return func(s *scene) { s.facts.Controller, s.facts.Group = kind, group }
 }
@@ -64,6 +66,27 @@ var table = []row{
 	{name: "static pod", change: flag(model.Mirror), kind: rules.Stays, rule: "Mirror"},
 	{name: "finished", change: flag(model.Finished), kind: rules.Stays, rule: "Finished"},
 	{name: "of a DaemonSet", change: flag(model.FromDaemonSet), kind: rules.Stays, rule: "DaemonSet"},
+
+	{name: "left alone", change: alone(model.Always), kind: rules.Blocks,
+		rule: "DoNotDisrupt", reason: model.NotSafeToEvict,
+		detail: "web/shop-1: it is annotated karpenter.sh/do-not-disrupt=true"},
+	{name: "left alone, of a DaemonSet", change: at(alone(model.Always), flag(model.FromDaemonSet)), kind: rules.Blocks,
+		rule: "DoNotDisrupt", reason: model.NotSafeToEvict,
+		detail: "web/shop-1: it is annotated karpenter.sh/do-not-disrupt=true"},
+	{name: "left alone, and safe to evict", change: at(alone(model.Always), safe(model.EvictYes)), kind: rules.Blocks,
+		rule: "DoNotDisrupt", reason: model.NotSafeToEvict,
+		detail: "web/shop-1: it is annotated karpenter.sh/do-not-disrupt=true"},
+	{name: "left alone, a static pod", change: at(alone(model.Always), flag(model.Mirror)), kind: rules.Stays,
+		rule: "Mirror"},
+	{name: "left alone, and terminating", change: at(alone(model.Always), ends(time.Minute)), kind: rules.Ends,
+		rule: "Terminating", until: now.Add(90 * time.Second)},
+	{name: "left alone for two hours, a minute is left", change: at(alone(2*time.Hour), func(s *scene) {
+		s.pod.Created = now.Add(time.Minute - 2*time.Hour).Unix()
+	}), kind: rules.Blocks, rule: "DoNotDisrupt", reason: model.NotSafeToEvict, until: now.Add(time.Minute),
+		detail: "web/shop-1: it is annotated karpenter.sh/do-not-disrupt=2h0m0s"},
+	{name: "left alone for two hours, which are over", change: at(alone(2*time.Hour), func(s *scene) {
+		s.pod.Created = now.Add(-2 * time.Hour).Unix()
+	}), kind: rules.Moves},
 
 	{name: "priority below the cutoff", change: func(s *scene) { s.priority = -11 }, kind: rules.Stays, rule: "Expendable"},
 	{name: "priority at the cutoff", change: func(s *scene) { s.priority = -10 }, kind: rules.Moves},
@@ -230,11 +253,12 @@ func TestSystemPodSince(t *testing.T) {
 func TestOrder(t *testing.T) {
 	s := plain()
 	s.namespace = "kube-system"
-	s.pod.Flags = model.Mirror | model.Finished | model.FromDaemonSet | model.Terminating
+	s.pod.Flags = model.Mirror | model.Finished | model.FromDaemonSet
 	s.priority = -100
 	s.policy.ScaleDown.Drain.MinReplicas = 2
 	s.tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	s.facts = model.Facts{Controller: "CloneSet", Group: "apps.kruise.io", Safe: model.EvictYes, Local: "cache"}
+	s.facts = model.Facts{Controller: "CloneSet", Group: "apps.kruise.io", Safe: model.EvictYes, Alone: model.Always,
+		Local: "cache"}
 	clear := func(f model.Flags) func() { return func() { s.pod.Flags &^= f } }
 	steps := []struct {
 		rule string
@@ -242,9 +266,10 @@ func TestOrder(t *testing.T) {
 	}{
 		{"Mirror", clear(model.Mirror)},
 		{"Finished", clear(model.Finished)},
+		{"DoNotDisrupt", func() { s.pod.Flags |= model.Terminating }}, // a pod that ends is no longer left alone
 		{"DaemonSet", clear(model.FromDaemonSet)},
 		{"Expendable", func() { s.priority = 0 }},
-		{"Terminating", clear(model.Terminating)},
+		{"Terminating", func() { s.pod.Flags &^= model.Terminating; s.facts.Alone = 0 }},
 		{"MinReplicas", func() { s.others = []model.Flags{0} }},
 		{"SafeToEvict", func() { s.facts.Safe = model.EvictOnCompletion }},
 		{"OnCompletion", func() { s.facts.Safe = model.EvictNo }},
