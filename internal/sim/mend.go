@@ -34,10 +34,8 @@ func (w *world) Mend() (bool, error) {
 		if fix == nil || slices.ContainsFunc(fix.Changes, func(c explain.Change) bool { return !limits(c) }) {
 			continue
 		}
-		for _, change := range fix.Changes {
-			if err := w.change(change); err != nil {
-				return false, fmt.Errorf("do what is to help: %s: %w", fix.Text, err)
-			}
+		if err := w.change(fix.Changes); err != nil {
+			return false, fmt.Errorf("do what is to help: %s: %w", fix.Text, err)
 		}
 		w.log.say("a person does what is to help: %s", fix.Text)
 		w.judge.tell(check.Event{What: check.Mended, Class: w.judge.class(spec, ""), N: len(q.Pods), Name: fix.Text})
@@ -49,21 +47,29 @@ func (w *world) Mend() (bool, error) {
 // limits reports whether a change is one of a group's limit or of a flag.
 func limits(c explain.Change) bool { return c.Of == explain.OfGroup || c.Of == explain.OfFlag }
 
-// change is what a person does for a fix.
-func (w *world) change(c explain.Change) error {
-	if c.Of == explain.OfGroup {
-		id := provider.GroupID(c.Name)
-		most, err := strconv.Atoi(c.To)
-		if err != nil {
-			return fmt.Errorf("read the maximum of %s: %w", id, err)
+// change is what a person does for a fix: limits of groups at once, and all flags of the next process together.
+func (w *world) change(changes []explain.Change) error {
+	words := slices.Clone(w.settings.Flags)
+	for _, c := range changes {
+		switch {
+		case c.Of == explain.OfGroup:
+			id := provider.GroupID(c.Name)
+			most, err := strconv.Atoi(c.To)
+			if err != nil {
+				return fmt.Errorf("read the maximum of %s: %w", id, err)
+			}
+			if err := w.SetLimits(id, w.inventory(id).Min, most); err != nil {
+				return err
+			}
+		case c.Name == "--cores-total" || c.Name == "--memory-total":
+			words = append(words, c.Name+"=0:"+c.To)
+		default:
+			words = append(words, c.Name+"="+c.To)
 		}
-		return w.SetLimits(id, w.inventory(id).Min, most)
 	}
-	value := c.To
-	if c.Name == "--cores-total" || c.Name == "--memory-total" {
-		value = "0:" + value
+	if len(words) == len(w.settings.Flags) {
+		return nil
 	}
-	words := append(slices.Clone(w.settings.Flags), c.Name+"="+value)
 	flags, err := parseFlags(words)
 	if err != nil {
 		return fmt.Errorf("read a flag: %w", err)
