@@ -100,11 +100,12 @@ func once(j *Judge, e *Event) {
 	if before == 0 {
 		return
 	}
-	// The room of a machine that lost its node counts until its time is over; then its pods need another one.
+	// The room of a machine that lost its node counts until its time is over; then its pods need another one. The
+	// loss may have been seen late.
 	gone := slices.ContainsFunc(sorted(t.machines), func(id string) bool {
 		m := t.machines[id]
 		over := m.lost.Add(j.flags.ProvisionTime)
-		return !m.lost.IsZero() && over.After(since) && !over.After(j.now.Add(rounding))
+		return !m.lost.IsZero() && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
 	})
 	own, all := 0, 0
 	for _, p := range t.pods {
