@@ -233,6 +233,12 @@ func (g *Group) Forget(f *Fold) (left *Group, more bool) {
 	return left, !g.remnant
 }
 
+// Has reports whether a node was that of an instance, by its index in the picture, when it was last seen.
+func (g *Group) Has(instance int, node string) bool {
+	in := g.records[instance]
+	return in.tie == bound && in.node == node
+}
+
 // See takes in the node of an instance, by the index of the instance in the picture: in
 // which state it is, and whether the target counts it. It reports whether the node has turned
 // ready since it was last seen, or stopped to be. It is called for each node of the cluster:

@@ -85,7 +85,7 @@ func TestNoTimeOfAUnitLiesAhead(t *testing.T) {
 		State: model.UnitKept, Entered: ahead, Exists: ahead, Lost: ahead,
 		Deadline: model.Deadline{Since: ahead, Stalled: ahead},
 	}}}}
-	g.Trust(model.Rules{}, t0)
+	g.Trust(model.Rules{}, t0, 0)
 	want := model.Unit{
 		State: model.UnitKept, Entered: t0, Exists: t0, Lost: t0, Deadline: model.Deadline{Since: t0, Stalled: t0},
 	}

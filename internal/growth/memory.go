@@ -90,8 +90,9 @@ func mended(u model.Unit) model.Unit {
 }
 
 // Trust goes over what was remembered, at the first look: times that cannot be
-// are mended, to the side of waiting longer.
-func (g *Group) Trust(rules model.Rules, now time.Time) {
+// are mended, to the side of waiting longer. Alone is for how long no process led, if that was long: nothing was
+// looked at, or rather the clock has jumped. No time of what is waited for has run then.
+func (g *Group) Trust(rules model.Rules, now time.Time, alone time.Duration) {
 	for i := range g.asks {
 		if a := &g.asks[i]; a.At.IsZero() || a.At.After(now) {
 			a.At = now
@@ -100,6 +101,9 @@ func (g *Group) Trust(rules model.Rules, now time.Time) {
 			u := &g.asks[i].Units[j]
 			for _, t := range []*time.Time{&u.Entered, &u.Since, &u.Stalled, &u.Lost, &u.Exists} {
 				*t = model.Earlier(*t, now)
+			}
+			if alone > 0 && u.Open() {
+				u.Stop(model.Earlier(u.From(model.Latest(g.asks[i].At, u.Exists)).Add(alone), now))
 			}
 		}
 	}
@@ -110,5 +114,7 @@ func (g *Group) Trust(rules model.Rules, now time.Time) {
 	if r := g.Rests.Of(model.RestEnded); r.Since.After(now) {
 		g.Rests.Put(model.Endings{Count: r.Count, Last: now}.Rest())
 	}
-	g.missingSince = model.Earlier(g.missingSince, now)
+	if !g.missingSince.IsZero() {
+		g.missingSince = model.Earlier(g.missingSince.Add(alone), now)
+	}
 }

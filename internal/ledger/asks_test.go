@@ -247,6 +247,44 @@ func TestBootingCapacityAfterARestart(t *testing.T) {
 	want(t, "overdue", s.at(16).Overdue, 6)
 }
 
+// TestNoTimeRunsWhileNoneLeads: a clock that jumps ahead between two processes, and a process that comes an hour
+// after the last, give up nothing that is on its way: it has what was left of its time.
+func TestNoTimeRunsWhileNoneLeads(t *testing.T) {
+	s := bought(t, 2)
+	s.minute = 3
+	s.instance()
+	s.at(5)
+	s.restart()
+	g := s.at(66)
+	want(t, "given up an hour later", g.GivenUp(), 0)
+	want(t, "missing since", g.MissingSince, t0.Add(61*time.Minute))
+	want(t, "overdue before the rest of its time is over", s.at(75.9).Overdue, 0)
+	want(t, "overdue after it", s.at(76).Overdue, 1)
+}
+
+// TestANodeThatAnotherClockDates: with our clock an hour ahead of the API server's, a node that registers has all
+// of its time to become ready all the same. One that a watch has told of a little late has its own.
+func TestANodeThatAnotherClockDates(t *testing.T) {
+	s := bought(t, 1)
+	s.minute = 2
+	name := s.instance()
+	s.at(3)
+	hourAgo := s.now().Add(-time.Hour)
+	s.node(name, corev1.ConditionFalse, hourAgo).CreationTimestamp = metav1.NewTime(hourAgo)
+	want(t, "young", s.at(4).Counts.Young, 1)
+	want(t, "young before its time is over", s.at(18.9).Counts.Young, 1)
+	want(t, "never started after it", s.at(19).Counts.NeverStarted, 1)
+	s.turn(s.nodes[0], corev1.ConditionTrue)
+	s.at(20)
+	want(t, "standing of a ready node", s.l.Standing().Nodes[name], model.NodeStanding{})
+
+	s = bought(t, 1)
+	s.minute = 2
+	s.node(s.instance(), corev1.ConditionFalse, s.now())
+	s.at(2.9)
+	want(t, "never started", s.at(17).Counts.NeverStarted, 1)
+}
+
 // TestZeroInstancesIsAnAnswer: for an ask that was never filled.
 func TestZeroInstancesIsAnAnswer(t *testing.T) {
 	s := bought(t, 3)
@@ -1044,6 +1082,7 @@ func TestSkewedClocks(t *testing.T) {
 				t.Errorf("given up nine minutes after it was asked for: %+v", g.Waiting)
 			}
 			s.restart()
+			s.at(10.1)
 			if g := s.at(15.9); g.GivenUp() != 0 {
 				t.Errorf("given up before its time: %+v", g.Waiting)
 			}
@@ -1115,6 +1154,7 @@ func TestLossBeforeTheStart(t *testing.T) {
 				t.Errorf("unhealthy: %v, %d lost, %d given up", s.l.Standing().Unhealthy, g.Counts.Lost, g.GivenUp())
 			}
 			s.restart()
+			s.at(10.1)
 			if g = s.at(14.9); g.GivenUp() != 0 {
 				t.Errorf("%d given up before their time", g.GivenUp())
 			}

@@ -43,6 +43,7 @@ func (l *Ledger) Adopt(rules model.Rules) { l.rules, l.calm = rules, 0 }
 
 // Fold takes in the ends of calls, then what is seen.
 func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
+	defer func() { l.folded = seen.Now }()
 	if len(ended) == 0 && l.calm != 0 && seen.Generation == l.calm {
 		l.readAgain(&seen.Inventory)
 		return
@@ -144,7 +145,7 @@ func (l *Ledger) astray(seen *model.Observation) (c model.Counts) {
 	for i := range seen.Nodes {
 		n := seen.Nodes[i].Object
 		if _, stray := l.strays[n.Name]; stray {
-			state, _ := model.StateOf(n, nil, l.nodes.of[n.Name].Drain, seen.Now, l.rules.StartupTime)
+			state, _ := model.StateOf(n, nil, l.nodes.of[n.Name], seen.Now, l.rules.StartupTime)
 			c.Add(state, n)
 		}
 	}

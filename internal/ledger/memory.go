@@ -86,14 +86,17 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 	return l
 }
 
-// gap is how old a memory may be for its times of unneeded nodes to count: in the meantime
-// the nodes may have been needed.
+// gap is how old a memory may be for its times to count in full: in the meantime unneeded nodes may have been
+// needed, and nothing looked at what is waited for.
 const gap = 2 * time.Minute
 
 // trust corrects, at the first observation, times in the memory that cannot be. We err to
 // waiting longer.
 func (l *Ledger) trust(now time.Time) {
-	late := !l.written.IsZero() && now.Sub(l.written) > gap
+	late, alone := !l.written.IsZero() && now.Sub(l.written) > gap, time.Duration(0)
+	if late {
+		alone = now.Sub(l.written)
+	}
 	for name, n := range l.nodes.of {
 		if late || n.UnneededSince.After(now) {
 			n.UnneededSince = time.Time{}
@@ -101,7 +104,7 @@ func (l *Ledger) trust(now time.Time) {
 		l.nodes.put(name, removal.Mended(n, now))
 	}
 	for _, g := range l.groups {
-		g.Trust(l.rules, now)
+		g.Trust(l.rules, now, alone)
 	}
 	removal.MendDisplaced(l.displaced, now)
 	l.moves = move.Mended(l.moves, now)

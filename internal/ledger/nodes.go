@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -39,7 +41,7 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		}
 		home, ok := l.home(i, object)
 		if !ok {
-			state, _ := model.StateOf(object, nil, n.Drain, seen.Now, l.rules.StartupTime)
+			state, _ := model.StateOf(object, nil, n, seen.Now, l.rules.StartupTime)
 			l.others.Add(state, object)
 			if !n.UnneededSince.IsZero() && !model.NodeReady(object) {
 				// When it turns ready no group may have it yet: it has all of its time then.
@@ -50,10 +52,18 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 			}
 			continue
 		}
-		delete(l.strays, object.Name)
 		g, pg := l.order[home.Group], &seen.Inventory.Groups[home.Group]
 		in := &pg.Instances[home.Instance]
-		state, until := model.StateOf(object, in, n.Drain, seen.Now, l.rules.Startup(pg))
+		if born := l.born(object, home, n, seen.Now); born != n.Born {
+			n.Born = born
+			if l.nodes.put(object.Name, n); !known {
+				there++
+			} else if n == (model.NodeStanding{}) {
+				there--
+			}
+		}
+		delete(l.strays, object.Name)
+		state, until := model.StateOf(object, in, n, seen.Now, l.rules.Startup(pg))
 		counted := state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in)
 		if state == model.StateYoung {
 			g.Wake(until)
@@ -78,6 +88,24 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		}
 	}
 }
+
+// born is when a node was first seen that says that it is older than the fold before, which lacked it: our clock
+// and the one that dates nodes are not the same, and its time to become ready runs by ours.
+func (l *Ledger) born(n *corev1.Node, home model.Home, known model.NodeStanding, now time.Time) time.Time {
+	_, stray := l.strays[n.Name]
+	switch {
+	case model.NodeReady(n):
+		return time.Time{}
+	case !known.Born.IsZero() || stray || l.folded.IsZero() || l.order[home.Group].Has(home.Instance, n.Name):
+		return known.Born
+	case !n.CreationTimestamp.IsZero() && n.CreationTimestamp.Add(lateWatch).Before(l.folded):
+		return now
+	}
+	return time.Time{}
+}
+
+// lateWatch is how late a watch may tell of a node: it is none that another clock has dated.
+const lateWatch = time.Minute
 
 // seenNode takes in what a node shows of its removal, and of what we wrote.
 func (l *Ledger) seenNode(i int, n model.NodeStanding, seen *model.Observation) model.NodeStanding {

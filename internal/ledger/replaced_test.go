@@ -90,6 +90,7 @@ func TestAReplacementThatIsLate(t *testing.T) {
 	s.instance()
 	want(t, "since", s.at(11).Waiting[0].Since, t0.Add(3*time.Minute))
 	s.restart()
+	s.at(11.1)
 	want(t, "given up", s.at(17.9).GivenUp(), 0)
 	want(t, "given up", s.at(18).GivenUp(), 1)
 }

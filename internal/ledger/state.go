@@ -42,8 +42,8 @@ type Ledger struct {
 	displaced map[types.UID]model.Displaced
 	// strays are nodes whose instance is listed no more, with the group that had it.
 	strays map[string]provider.GroupID
-	// written is when what was restored had been written down.
-	written time.Time
+	// written is when what was restored had been written down, folded when the last observation was taken in.
+	written, folded time.Time
 	// news: the ledger says something else than it did to the last decision, and
 	// nothing that is seen need have changed for that.
 	news bool

@@ -150,7 +150,7 @@ type Arrival struct {
 // Brake holds a group for one class of pods: a node of the group came up, and
 // does not help that class; or one was bought against the scheduler's word, and has
 // to prove itself first. It stands until the template or the pods change, one with an
-// end no longer than that.
+// end no longer than that; a mismatch that has ended so bounds how many nodes are tried for a day.
 type Brake struct {
 	Group provider.GroupID `json:"group"`
 	Class string           `json:"class"` // digest

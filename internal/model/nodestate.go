@@ -41,8 +41,9 @@ const conditionSuspended corev1.NodeConditionType = "Suspended"
 // long the node may take to become ready. Until is when a young node's time is
 // over, zero for others.
 func StateOf(
-	n *corev1.Node, in *provider.Instance, d *Drain, now time.Time, startup time.Duration,
+	n *corev1.Node, in *provider.Instance, known NodeStanding, now time.Time, startup time.Duration,
 ) (state NodeState, until time.Time) {
+	d := known.Drain
 	switch {
 	case n.DeletionTimestamp != nil,
 		in != nil && in.State == provider.Deleting,
@@ -54,7 +55,7 @@ func StateOf(
 	case NodeReady(n):
 		return StateReady, time.Time{}
 	}
-	until = n.CreationTimestamp.Add(startup)
+	until = Latest(n.CreationTimestamp.Time, known.Born).Add(startup)
 	young := now.Before(until)
 	switch {
 	case lacksResource(n):

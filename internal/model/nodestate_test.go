@@ -58,7 +58,7 @@ func TestStateOf(t *testing.T) {
 		"suspended, and on its way out all the same": {node: node(day, condition("Suspended", corev1.ConditionTrue, minute), taint(TaintToBeDeleted)), want: StateBeingDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, until := StateOf(c.node, c.in, c.drain, now, 15*time.Minute)
+			got, until := StateOf(c.node, c.in, NodeStanding{Drain: c.drain}, now, 15*time.Minute)
 			if got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

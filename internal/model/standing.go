@@ -215,6 +215,9 @@ type NodeStanding struct {
 	TaintAfter time.Time
 	// Drain is how far its removal is, if one is open.
 	Drain *Drain
+	// Born is when a node that is not ready yet was first seen, if it says that it is older than a look that
+	// lacked it: another clock has dated it. Else it is zero.
+	Born time.Time
 }
 
 // Failure is a removal that was begun and failed: when it ended, and what was in the way.

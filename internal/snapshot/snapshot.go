@@ -220,7 +220,7 @@ func (b *builder) kind(n *model.Node, in *provider.Instance) model.NodeKind {
 	if n.Group >= 0 {
 		startup = b.rules.Startup(&b.snap.Groups[n.Group].Group)
 	}
-	n.State, n.BootsUntil = model.StateOf(n.Object, in, n.Standing.Drain, b.snap.Now, startup)
+	n.State, n.BootsUntil = model.StateOf(n.Object, in, n.Standing, b.snap.Now, startup)
 	switch n.State {
 	case model.StateBeingDeleted:
 		return model.Leaving
