@@ -55,6 +55,10 @@ var table = []mutant{
 	// Timers (L8).
 	{"L8: the times of others are believed", "internal/growth/wait.go", unit,
 		`return model.Latest(model.Earlier(of.Created, in.first), in.least)`, `return of.Created`},
+	{"L8: time runs while no process leads", "internal/growth/memory.go", unit,
+		`alone > 0 && u.Open()`, `alone < 0 && u.Open()`},
+	{"L8: a node is as old as another clock says", "internal/model/nodestate.go", unit,
+		`Latest(n.CreationTimestamp.Time, known.Born).Add(startup)`, `n.CreationTimestamp.Add(startup)`},
 	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,
 		`	g.deadline.Stop(now)
 	if g.stalls {`, `	if g.stalls {`},
@@ -178,6 +182,8 @@ var table = []mutant{
 	{"all pods of a service leave at once", "internal/decide/scaledown/start.go", unit, `return b.last(c)`, `return nil`},
 	{"pods take the nodes that were bought for others", "internal/schedsim/place.go", unit,
 		`return ok && w.has(w.claimed, i) && !w.has(own, i)`, `return false`},
+	{"after a brake's hour all is bought at once", "internal/decide/scaleup/trial.go", unit,
+		`return max(0, 1+4*helped-bought)`, `return max(0, 100*(1+helped)-bought)`},
 	{"growth in vain is repeated", "internal/decide/scaleup/brake.go", unit | play, `if b.stands(old) {`, `if false {`},
 
 	// Limits.

@@ -66,6 +66,10 @@ func (pl *planner) brake(list []*waiting) {
 	}
 	slices.SortFunc(b.stand, inOrder)
 	for _, k := range b.stand {
+		if onTrial(k, s.Now) {
+			pl.wake = earliest(pl.wake, k.Until.Add(forget))
+			continue // what it allows depends on what is on its way
+		}
 		if c, ok := b.class[k.Class]; ok && !ofStep(k) {
 			pl.applyBrake(c, k)
 		}
@@ -141,7 +145,8 @@ const forget = 24 * time.Hour
 func (b *brakes) stands(k model.Brake) bool {
 	gi := groupIndex(b.pl.s, k)
 	c, exists := b.class[k.Class]
-	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) || (!exists || gi < 0 || ofStep(k)) &&
+	tried := onTrial(k, b.pl.s.Now)
+	if !k.Until.IsZero() && !k.Until.After(b.pl.s.Now) && !tried || (!exists || gi < 0 || ofStep(k)) &&
 		b.pl.s.Now.Sub(k.Since) >= forget {
 		return false
 	}
@@ -154,6 +159,9 @@ func (b *brakes) stands(k model.Brake) bool {
 	}
 	if b.digest(t) != k.Template {
 		return false
+	}
+	if tried {
+		return !b.trialOver(c, gi, k)
 	}
 	if k.Reason == model.LandedElsewhere || k.Reason == model.OutOfReach {
 		return !b.landedSince(c, gi, k)
@@ -228,7 +236,7 @@ func (b *brakes) compare(a model.Arrival) {
 	of := b.digest(t) // a brake stands by the group's template, whatever the form of its nodes
 	for _, class := range a.For {
 		c, exists := b.class[class]
-		if !exists || !b.waits[c] || b.has(a, class) {
+		if !exists || !b.waits[c] || b.has(a, class) || b.before(a, class) {
 			continue
 		}
 		t := t
@@ -260,8 +268,10 @@ func (b *brakes) compare(a model.Arrival) {
 			Reason: model.TemplateMismatch, Node: a.Node, Since: s.Now,
 			Detail: fmt.Sprintf("%s (%s)", b.pl.w.Difference(c, model.NodeID(i), t, v), v.Reason),
 		}
-		if helped > 0 {
+		if b.untry(a.Group, class) || helped > 0 {
 			k.Until = s.Now.Add(elsewhereRest)
+		}
+		if helped > 0 {
 			k.Detail += fmt.Sprintf("; of the nodes that came with it, %d help and %d do not", helped, vain)
 		}
 		b.stand = append(b.stand, k)
@@ -394,7 +404,9 @@ func (b *brakes) registered(name string) bool {
 const asked = 5 * time.Minute
 
 func (b *brakes) has(a model.Arrival, class string) bool {
-	return slices.ContainsFunc(b.stand, func(k model.Brake) bool { return k.Group == a.Group && k.Class == class })
+	return slices.ContainsFunc(b.stand, func(k model.Brake) bool {
+		return k.Group == a.Group && k.Class == class && !onTrial(k, b.pl.s.Now)
+	})
 }
 
 // disagreements finds the pods that have waited for minutes although, by every filter,

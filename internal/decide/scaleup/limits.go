@@ -23,6 +23,7 @@ type limits struct {
 	closed []*model.Verdict // by group: why it may not grow at all
 	pools  map[provider.PoolID]int
 	shares []portion // by group
+	trials map[int]trial
 	pooled []pool.Pool
 	nodes  int   // cluster-wide, and of this plan
 	plan   int   // --max-nodes-per-scaleup
@@ -106,7 +107,7 @@ func (l *limits) hard(group int) int {
 		return 0
 	}
 	g := &l.s.Groups[group]
-	n := min(l.room[group], l.nodes, l.plan)
+	n := min(l.room[group], l.nodes, l.plan, l.mostTrial(group))
 	if room, ok := l.pools[g.Pool]; ok {
 		n = min(n, max(0, room))
 	}
@@ -138,6 +139,7 @@ func (l *limits) take(group, n int) {
 	}
 	sub(&l.nodes, n)
 	sub(&l.plan, n)
+	l.tried(group, n)
 	if l.milli != math.MaxInt64 {
 		l.milli -= int64(n) * c.MilliCPU
 	}
@@ -180,6 +182,9 @@ func (l *limits) verdict(group int) *model.Verdict {
 			Detail: fmt.Sprintf("%d nodes in this cycle", l.p.MaxNodesPerScaleUp),
 			Fix:    "the next cycle",
 		}
+	}
+	if v := l.trialVerdict(group); v != nil {
+		return v
 	}
 	c := l.s.Contents.Shapes[g.Shape].Capacity
 	if c.MilliCPU > 0 && l.milli < c.MilliCPU {
@@ -236,7 +241,7 @@ func (l *limits) clone() *limits {
 	c := *l
 	c.room = slices.Clone(l.room)
 	c.shares = slices.Clone(l.shares)
-	c.pools = maps.Clone(l.pools)
+	c.pools, c.trials = maps.Clone(l.pools), maps.Clone(l.trials)
 	return &c
 }
 

@@ -94,6 +94,7 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Re
 	// 3. Room on nodes that are there, then on those that are on their way; which
 	// groups may grow, and by how much.
 	pl.placeOnExisting(waiting)
+	pl.applyTrials(waiting)
 	step := pl.doubt(waiting)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
 	pl.seed(seeds, filled)
