@@ -79,9 +79,18 @@ type Snapshot struct {
 	// Moves are the ledger's: those under way, and those whose nodes are left alone; by when they began.
 	Moves []Move
 
+	// Judged is by what the pods of nodes were counted. The next snapshot takes counts over where it is the same.
+	Judged Judged
 	// Projection and Numbers find the class of a pod's content: ClassOf.
 	Projection *Projection
 	Numbers    map[ClassKey]ClassID
+}
+
+// Judged is by what pods count on their nodes: the priority from which they take room, and whether some pod without a
+// node may not preempt others, so that those that take none are counted, too.
+type Judged struct {
+	ExpendableBelow int32
+	Calm            bool
 }
 
 // ClassOf is the class of a pod of this snapshot; ok is false for one that is
@@ -158,6 +167,10 @@ type Node struct {
 	// Group indexes Snapshot.Groups, -1 for a node that no group has.
 	Group    int
 	Instance provider.InstanceID
+	// InstanceAt indexes the group's instances.
+	InstanceAt int
+	// Generation is the observation's of the node.
+	Generation uint64
 	// InstanceHold is the provider's reason not to remove the instance.
 	InstanceHold string
 	// Drifted is in what the instance is not what its group makes now, empty if it is.

@@ -42,7 +42,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 	s.Projection = project(before, seen.Contents)
 	b := builder{
 		snap: s, rules: rules, standing: standing, honoured: map[string]bool{}, arrived: map[string]time.Time{},
-		varied: map[string]model.ShapeID{}, homed: map[provider.InstanceID]bool{},
+		varied:  map[string]model.ShapeID{},
 		classes: classes{contents: seen.Contents, proj: s.Projection, seen: map[model.ClassKey]model.ClassID{}},
 	}
 	for _, a := range standing.Arrivals {
@@ -53,6 +53,8 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 	// 1. Groups, by id, with their templates.
 	b.groups(seen)
 	// 2. Nodes with what is bound or nominated to them.
+	s.Judged = model.Judged{ExpendableBelow: rules.ExpendableBelow, Calm: calm(&seen)}
+	b.keep(prev, &seen)
 	b.nodes(seen)
 	// 3. Nodes that are on their way.
 	b.coming()
@@ -77,16 +79,12 @@ type builder struct {
 	// nomination to a node that is gone or leaving is none.
 	honoured map[string]bool
 
-	// calm: some pod without a node may not preempt others.
-	calm bool
-
 	// arrived are the nodes that an ask has brought, and since when they are
 	// ready.
 	arrived map[string]time.Time
-	// varied are the shapes that only this snapshot has, and homed the instances that
-	// have a node.
+	// varied are the shapes that only this snapshot has.
 	varied map[string]model.ShapeID
-	homed  map[provider.InstanceID]bool
+	kept   kept
 
 	lastContent                model.Content
 	lastClass                  model.ClassID
@@ -144,34 +142,43 @@ func (b *builder) groups(seen model.Observation) {
 	}
 }
 
-func (b *builder) nodes(seen model.Observation) {
-	b.calm = slices.ContainsFunc(seen.Unbound, func(p model.Pod) bool {
+// calm reports whether some pod without a node may not preempt others.
+func calm(seen *model.Observation) bool {
+	return slices.ContainsFunc(seen.Unbound, func(p model.Pod) bool {
 		policy := seen.Contents.Specs[p.Spec].Pod.Spec.PreemptionPolicy
 		return policy != nil && *policy == corev1.PreemptNever
 	})
-	homes := model.NewHomes(len(b.snap.Groups), func(i int) *provider.Group { return &b.snap.Groups[i].Group })
+}
+
+func (b *builder) nodes(seen model.Observation) {
+	homes := homes{groups: b.snap.Groups}
 	nominated := map[string][]model.Pod{}
 	for i := range seen.Unbound {
 		if p := &seen.Unbound[i]; p.Nominated != "" {
 			nominated[p.Nominated] = append(nominated[p.Nominated], *p)
 		}
 	}
-	b.snap.Nodes = make([]model.Node, 0, len(seen.Nodes))
+	b.snap.Nodes = make([]model.Node, len(seen.Nodes), len(seen.Nodes)+b.toCome())
 	for i := range seen.Nodes {
-		o := &seen.Nodes[i]
-		n := model.Node{Name: o.Object.Name, Object: o.Object, Shape: o.Shape, Group: -1, Bound: o.Pods}
+		o, n := &seen.Nodes[i], &b.snap.Nodes[i]
+		row := b.kept.row(o)
+		n.Name, n.Object, n.Shape, n.Group = o.Object.Name, o.Object, o.Shape, -1
+		n.Bound, n.Generation = o.Pods, o.Generation
 		var instance *provider.Instance
-		home, ok := homes.Of(o.Object)
+		at := row
+		if !b.kept.homes {
+			at = nil
+		}
+		home, ok := homes.of(o, at)
 		if ok {
 			instance = &b.snap.Groups[home.Group].Instances[home.Instance]
-			n.Group, n.Instance = home.Group, instance.ID
+			n.Group, n.Instance, n.InstanceAt = home.Group, instance.ID, home.Instance
 			n.InstanceHold, n.Drifted = instance.Hold, instance.Drifted
-			b.homed[instance.ID] = true
 		}
 		// Creation is told in whole seconds, rounded down.
 		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))
 		n.Standing = b.standing.Nodes[n.Name]
-		n.Kind = b.kind(&n, instance)
+		n.Kind = b.kind(n, instance)
 		expected := nominated[n.Name]
 		if n.Kind == model.Leaving {
 			expected = nil // nothing will come of it
@@ -180,12 +187,11 @@ func (b *builder) nodes(seen model.Observation) {
 			b.honoured[n.Name] = true
 			n.Nominated = len(expected)
 		}
-		n.Batches = b.batches(b.takesRoom, o.Pods, expected)
-		if b.calm {
-			n.Expendable = b.batches(func(p *model.Pod) bool { return p.Flags&model.Finished == 0 && !b.takesRoom(p) }, o.Pods)
+		if !b.takeOver(row, n) {
+			row = nil
+			b.count(n, expected)
 		}
-		n.Occupants, n.FirstOccupant = b.occupants(n.Kind == model.Unready ||
-			(n.Standing.Drain != nil && n.Standing.Drain.Unready), o.Pods, expected)
+		b.kept.rows = append(b.kept.rows, row)
 		if _, ok := b.arrived[n.Name]; ok {
 			n.Residents = b.residents(o.Pods)
 		}
@@ -197,8 +203,30 @@ func (b *builder) nodes(seen model.Observation) {
 				n.Shape, n.May = b.become(g, n.Object, instance)
 			}
 		}
-		b.snap.Nodes = append(b.snap.Nodes, n)
 	}
+}
+
+// toCome is how many nodes are on their way at most.
+func (b *builder) toCome() int {
+	all := 0
+	for i := range b.snap.Groups {
+		all += max(0, b.snap.Groups[i].Expected-len(b.snap.Groups[i].Instances))
+	}
+	return all
+}
+
+// count counts the pods on a node, and those that are expected there.
+func (b *builder) count(n *model.Node, expected []model.Pod) {
+	n.Batches = b.batches(b.takesRoom, n.Bound, expected)
+	if b.snap.Judged.Calm {
+		n.Expendable = b.batches(func(p *model.Pod) bool { return p.Flags&model.Finished == 0 && !b.takesRoom(p) }, n.Bound)
+	}
+	n.Occupants, n.FirstOccupant = b.occupants(dead(n), n.Bound, expected)
+}
+
+// dead reports whether no kubelet may be there to end the pods of a node.
+func dead(n *model.Node) bool {
+	return n.Kind == model.Unready || n.Standing.Drain != nil && n.Standing.Drain.Unready
 }
 
 func (b *builder) countNode(g *model.Group, k model.NodeKind) {
@@ -347,6 +375,10 @@ func (b *builder) placed(g *model.Group) []*provider.Instance {
 	if len(g.Variants) == 0 || g.ComingNodes == 0 {
 		return nil
 	}
+	homed := map[provider.InstanceID]bool{}
+	for i := range b.snap.Nodes {
+		homed[b.snap.Nodes[i].Instance] = true
+	}
 	given := map[provider.InstanceID]bool{}
 	for i := range g.Waiting {
 		given[g.Waiting[i].Instance] = g.Waiting[i].GivenUp()
@@ -354,7 +386,7 @@ func (b *builder) placed(g *model.Group) []*provider.Instance {
 	var out []*provider.Instance
 	for i := range g.Instances {
 		in := &g.Instances[i]
-		if in.Zone != "" && in.State != provider.Deleting && in.Err == nil && !given[in.ID] && !b.homed[in.ID] {
+		if in.Zone != "" && in.State != provider.Deleting && in.Err == nil && !given[in.ID] && !homed[in.ID] {
 			out = append(out, in)
 		}
 	}
@@ -437,10 +469,14 @@ func (b *builder) renumber() {
 		}
 		slices.SortFunc(batches, func(x, y model.Batch) int { return cmp.Compare(x.Class, y.Class) })
 	}
+	b.kept.renumber(b.snap.Nodes, final)
 	for i := range b.snap.Nodes {
-		fix(b.snap.Nodes[i].Batches)
-		fix(b.snap.Nodes[i].Residents)
-		fix(b.snap.Nodes[i].Expendable)
+		n := &b.snap.Nodes[i]
+		fix(n.Residents)
+		if i >= len(b.kept.rows) || b.kept.rows[i] == nil {
+			fix(n.Batches)
+			fix(n.Expendable)
+		}
 	}
 	for i := range b.snap.Groups {
 		fix(b.snap.Groups[i].Static)
