@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +96,24 @@ func TestThePagesCertificate(t *testing.T) {
 	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret == nil || pod.Volumes[0].Secret.SecretName != "mine" ||
 		len(container.VolumeMounts) != 1 || container.VolumeMounts[0].MountPath != "/etc/plimsoll/ui" {
 		t.Errorf("%+v %+v", pod.Volumes, container.VolumeMounts)
+	}
+}
+
+// TestTheConfiguration: it is mounted as the file that the flag names, and counts in a run with the chart's arguments.
+func TestTheConfiguration(t *testing.T) {
+	all := objects(t, render(t, parse(t, `{cloudProvider: kwok, config: {scaleDown: {unneededTime: 5m}}}`)))
+	d := all["deployment.yaml"].(*appsv1.Deployment)
+	pod := d.Spec.Template.Spec
+	i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "config" })
+	j := slices.IndexFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "config" })
+	held := all["config.yaml"].(*corev1.ConfigMap)
+	if i < 0 || j < 0 || pod.Volumes[i].ConfigMap.Name != held.Name || pod.Containers[0].VolumeMounts[j].SubPath != "" ||
+		!slices.Contains(pod.Containers[0].Args, "--config="+pod.Containers[0].VolumeMounts[j].MountPath+"/plimsoll.yaml") {
+		t.Fatalf("%q %+v", pod.Containers[0].Args, pod.Volumes)
+	}
+	configured(t, d, all)
+	if c, warnings := told(t, d); len(warnings) > 0 || c.Policy.ScaleDown.UnneededTime != 5*time.Minute {
+		t.Errorf("unneeded for %v, %q", c.Policy.ScaleDown.UnneededTime, warnings)
 	}
 }
 

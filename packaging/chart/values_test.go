@@ -1,6 +1,9 @@
 package chart
 
 import (
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -55,6 +59,9 @@ func TestWrongValues(t *testing.T) {
 		{"a page without a port", `{cloudProvider: kwok, ui: {address: 0.0.0.0}}`, "/ui/address"},
 		{"a page by a flag", `{cloudProvider: kwok, extraArgs: {ui-address: ":8443"}}`, "ui-address"},
 		{"a page where the metrics are", `{cloudProvider: kwok, ui: {address: ":8085"}}`, "port 8085"},
+		{"two configuration files", `{cloudProvider: kwok, config: {loop: {}}, extraArgs: {config: a}}`, "there can be one config"},
+		{"a mode that rights do not follow", `{cloudProvider: kwok, config: {mode: observe}}`, "config.mode"},
+		{"a page that ports do not follow", `{cloudProvider: kwok, config: {page: {address: ":1"}}}`, "config.page"},
 		{"two files of prices", `{cloudProvider: kwok, prices: {groups: {a: 1}}, extraArgs: {price-file: /p}}`, "there can be one file"},
 		{"a certificate of nothing", `{cloudProvider: kwok, ui: {tlsSecret: s}}`, "only a page that other machines reach"},
 		{"environment as a map", `{cloudProvider: kwok, env: {A: b}}`, "/env"},
@@ -98,11 +105,13 @@ func TestOnlyTheProvider(t *testing.T) {
 func TestArgumentsAreFlags(t *testing.T) {
 	for name, values := range valueFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, object := range objects(t, render(t, values)) {
+			all := objects(t, render(t, values))
+			for _, object := range all {
 				d, ok := object.(*appsv1.Deployment)
 				if !ok || d.Spec.Template.Spec.Containers[0].Args[0] != "run" {
 					continue
 				}
+				configured(t, d, all)
 				c, warnings := told(t, d)
 				if len(warnings) > 0 {
 					t.Error(warnings)
@@ -117,6 +126,25 @@ func TestArgumentsAreFlags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// configured puts the configuration file where the arguments of a Deployment name it, on this machine.
+func configured(t *testing.T, d *appsv1.Deployment, all map[string]runtime.Object) {
+	t.Helper()
+	args := d.Spec.Template.Spec.Containers[0].Args
+	held, there := all["config.yaml"].(*corev1.ConfigMap)
+	i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--config=") })
+	if !there || i < 0 {
+		if there || i >= 0 {
+			t.Errorf("the file is there: %t; the flag: %q", there, args)
+		}
+		return
+	}
+	file := filepath.Join(t.TempDir(), path.Base(args[i]))
+	if err := os.WriteFile(file, []byte(held.Data[filepath.Base(file)]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args[i] = "--config=" + file
 }
 
 // told is what the arguments of a Deployment say to Plimsoll, in the mode that they say; and

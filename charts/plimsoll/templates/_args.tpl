@@ -12,6 +12,9 @@
 - --ui-tls-cert-file=/etc/plimsoll/ui/tls.crt
 - --ui-tls-private-key-file=/etc/plimsoll/ui/tls.key
 {{- end }}
+{{- if $v.config }}
+- --config=/etc/plimsoll/config/plimsoll.yaml
+{{- end }}
 {{- if $v.prices }}
 - --price-file=/etc/plimsoll/prices/prices.yaml
 {{- end }}

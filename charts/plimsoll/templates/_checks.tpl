@@ -25,6 +25,15 @@ pod that does not start, or by nodes that are gone.
 {{- if eq (include "plimsoll.pagePort" .) "8085" -}}
 {{- fail "\nui.address: port 8085 is that of the metrics and of health. Take another one, such as 8443." -}}
 {{- end -}}
+{{- if and $v.config (include "plimsoll.flag" (list . "config")) -}}
+{{- fail "\nconfig and extraArgs.config: there can be one configuration file. Write all of it into config, or leave it out." -}}
+{{- end -}}
+{{- $instead := dict "mode" "mode" "cloud" "cloudProvider, autoDiscovery, nodeGroups" "cluster" "env, clusterAPIMode, gardener" "leaderElection" "extraArgs" "serving" "extraArgs" "page" "ui" -}}
+{{- range $field, $value := $instead -}}
+{{- if hasKey $v.config $field -}}
+{{- fail (printf "\nconfig.%s: rights and ports of this chart follow its own values. Set %s in its place." $field $value) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $v.prices (include "plimsoll.flag" (list . "price-file")) -}}
 {{- fail "\nprices and extraArgs.price-file: there can be one file of prices. Write all of them into prices, or leave it out." -}}
 {{- end -}}
