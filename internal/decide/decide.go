@@ -74,7 +74,7 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	// or are taken back.
 	search := m.findUnneeded()
 	m.findMoves(search)
-	m.hold(search.Begin())
+	m.hold(search.Begin(m.plan.Moves))
 	m.advance()
 	// 9. Some of the unneeded nodes begin to go; the others are marked.
 	m.begin()
@@ -196,14 +196,14 @@ func (m *maker) hold(r scaledown.Result) {
 }
 
 // growing are the groups, by index, that the plan lets grow or that a scale-up is
-// under way in.
+// under way in; true: for anything but a move.
 func (m *maker) growing() map[int]bool {
 	groups := map[int]bool{}
 	for i := range m.snap.Groups {
 		g := &m.snap.Groups[i]
 		planned := slices.ContainsFunc(m.up.Grow, func(x model.Growth) bool { return x.Group == g.ID })
 		if planned || (g.Busy != nil && g.Busy.Verb == model.Grow && g.Busy.Group == g.ID) {
-			groups[i] = true
+			groups[i] = planned || !g.Busy.Reason.OfMove()
 		}
 	}
 	return groups

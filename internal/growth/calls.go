@@ -30,7 +30,7 @@ func (g *Group) AskedAt(id string) time.Time {
 func (g *Group) Grown(f *Fold, o model.Outcome) (mayCome, outage bool) {
 	outage = g.answered(f, o)
 	if mayCome = o.Err == nil || o.Err.MayHaveHappened || g.Expected > o.Call.From; mayCome {
-		g.Last.Growth = o.Ended
+		g.Last.Grew(o)
 	}
 	return mayCome, outage
 }

@@ -45,12 +45,24 @@ func (f *Fold) changed(c model.Change) { f.Changes = append(f.Changes, c) }
 type Lasts struct {
 	Growth, Removal, Failure time.Time
 	Why                      string
+	// Demand is the last growth for anything but a move.
+	Demand time.Time
+}
+
+// Grew takes in the end of a growth.
+func (t *Lasts) Grew(o model.Outcome) {
+	if t.Growth = o.Ended; !o.Call.Reason.OfMove() {
+		t.Demand = o.Ended
+	}
 }
 
 // Or fills in for what has not happened yet.
 func (t Lasts) Or(o Lasts) Lasts {
 	if t.Growth.IsZero() {
 		t.Growth = o.Growth
+	}
+	if t.Demand.IsZero() {
+		t.Demand = o.Demand
 	}
 	if t.Removal.IsZero() {
 		t.Removal = o.Removal
@@ -63,7 +75,7 @@ func (t Lasts) Or(o Lasts) Lasts {
 
 // Bound brings times that lie ahead back to now.
 func (t *Lasts) Bound(now time.Time) {
-	for _, at := range []*time.Time{&t.Growth, &t.Removal, &t.Failure} {
+	for _, at := range []*time.Time{&t.Growth, &t.Demand, &t.Removal, &t.Failure} {
 		*at = model.Earlier(*at, now)
 	}
 }
@@ -275,7 +287,8 @@ func (g *Group) Standing(inherited Lasts) model.GroupStanding {
 		Asks:    copyOf(g.asks), Counts: g.Counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
 		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
-		LastGrowth: last.Growth, LastRemoval: last.Removal, LastFailure: last.Failure, FailureWhy: last.Why,
+		LastGrowth: last.Growth, LastDemand: last.Demand, LastRemoval: last.Removal,
+		LastFailure: last.Failure, FailureWhy: last.Why,
 	}
 }
 

@@ -52,7 +52,7 @@ func (l *Ledger) endGrow(o model.Outcome) {
 	asked := g.AskedAt(o.Call.ID)
 	mayCome, outage := g.Grown(&l.fold, o)
 	if mayCome {
-		l.last.Growth = o.Ended
+		l.last.Grew(o)
 	}
 	if g.Expected <= o.Call.From {
 		l.unbrake(o.Call.Group, asked)

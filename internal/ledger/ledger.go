@@ -158,7 +158,7 @@ func (l *Ledger) moved(seen *model.Observation) {
 		return
 	}
 	left, ended, changed := move.Progress(l.moves, move.Seen{
-		Now: seen.Now, Ask: l.ask, HasNode: seen.HasNode,
+		Now: seen.Now, Ask: l.ask, HasNode: seen.HasNode, Held: l.heldByBudget,
 		Ready: func(group provider.GroupID, since time.Time) []string { return l.group(group).ReadySince(since) },
 	})
 	l.moves, l.news = left, l.news || changed
@@ -173,6 +173,12 @@ func (l *Ledger) moved(seen *model.Observation) {
 		}
 		l.fold.Changes = append(l.fold.Changes, c)
 	}
+}
+
+// heldByBudget reports whether a budget kept a node from going when it was last judged.
+func (l *Ledger) heldByBudget(name string) bool {
+	n, ok := l.nodes.of[name]
+	return ok && n.Held == model.HeldByBudget
 }
 
 // ask is a scale-up in flight, or one that ended in this fold.

@@ -18,7 +18,8 @@ import (
 func (l *Ledger) Memory() model.Memory {
 	m := model.Memory{
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals),
-		LastGrowth: l.last.Growth, LastRemoval: l.last.Removal, LastFailure: l.last.Failure,
+		LastGrowth: l.last.Growth, LastDemand: l.last.Demand,
+		LastRemoval: l.last.Removal, LastFailure: l.last.Failure,
 		Resume: l.resume, Strays: firstStrays(l.strays), Moves: model.CopyMoves(l.moves), Exits: slices.Clone(l.exits),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
@@ -55,7 +56,7 @@ const mostStrays = 200
 
 // Restore gives a ledger that knows what an earlier one remembered.
 func Restore(rules model.Rules, m model.Memory) *Ledger {
-	last := growth.Lasts{Growth: m.LastGrowth, Removal: m.LastRemoval, Failure: m.LastFailure}
+	last := growth.Lasts{Growth: m.LastGrowth, Demand: m.LastDemand, Removal: m.LastRemoval, Failure: m.LastFailure}
 	l := &Ledger{
 		rules: rules, groups: map[provider.GroupID]*growth.Group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		timed: map[string]bool{}, homes: model.NewHomes(0, nil),

@@ -15,7 +15,8 @@ import (
 func (l *Ledger) Standing() model.Standing {
 	s := model.Standing{
 		Groups: make(map[provider.GroupID]model.GroupStanding, len(l.groups)),
-		Nodes:  l.nodes.give(), LastGrowth: l.last.Growth, LastRemoval: l.last.Removal,
+		Nodes:  l.nodes.give(), LastGrowth: l.last.Growth, LastDemand: l.last.Demand,
+		LastRemoval: l.last.Removal,
 		LastFailure: l.last.Failure, FailureWhy: l.last.Why,
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals), Resume: l.resume, Unseen: l.unseen,

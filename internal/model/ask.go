@@ -188,6 +188,7 @@ type Memory struct {
 	Failures map[string]Failure `json:"failures,omitempty"`
 	// The last scale-up, removal and failed removal, for the delays after them.
 	LastGrowth  time.Time `json:"lastGrowth,omitzero"`
+	LastDemand  time.Time `json:"lastDemand,omitzero"`
 	LastRemoval time.Time `json:"lastRemoval,omitzero"`
 	LastFailure time.Time `json:"lastFailure,omitzero"`
 	// Moves are those under way, and those whose nodes are left alone.

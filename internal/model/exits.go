@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -20,6 +22,23 @@ func ExitReason(why Reason, unready, occupied bool) budget.Reason {
 		return budget.Underutilized
 	}
 	return budget.Empty
+}
+
+// Promise counts the nodes of moves under way that have not begun to go, but for some: what is bought for them is paid
+// for, and their place in the budgets is theirs.
+func (s *Snapshot) Promise(b *budget.Book, moves []Move, but func(NodeID) bool) {
+	for i := range moves {
+		m := &moves[i]
+		if !m.Open() {
+			continue
+		}
+		for id := range s.Nodes {
+			n := &s.Nodes[id]
+			if n.Group >= 0 && n.Kind != Leaving && slices.Contains(m.Goes, n.Name) && !but(NodeID(id)) {
+				b.Take(n.Group, ExitReason(m.Reason, n.Kind == Unready, true), 1)
+			}
+		}
+	}
 }
 
 // Book has what budgets leave, before a plan lets anything go.

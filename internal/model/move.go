@@ -26,7 +26,7 @@ type Move struct {
 
 	Stage MoveStage `json:"stage,omitzero"`
 	// Began is when it was decided, and Entered when it came into its stage. Last is when one of its nodes
-	// last left, zero if none has; Left is how many have.
+	// last left, or a budget last held one; zero if neither was. Left is how many have left.
 	Began   time.Time `json:"began"`
 	Entered time.Time `json:"entered"`
 	Last    time.Time `json:"last,omitzero"`
@@ -46,6 +46,11 @@ type Purchase struct {
 	// Ask is the call that asks for them, and Nodes those that are ready.
 	Ask   string   `json:"ask,omitempty"`
 	Nodes []string `json:"nodes,omitempty"`
+}
+
+// OfMove reports whether it is why a move replaces nodes.
+func (r Reason) OfMove() bool {
+	return r == CheaperElsewhere || r == NodeUnsound || r == NodeDrifted || r == NodeExpired
 }
 
 // MoveStage is how far a move is.

@@ -56,7 +56,7 @@ type Snapshot struct {
 	Notices []provider.Notice
 	// Counts are the nodes of our groups by state, Others the rest. Unhealthy,
 	// Brakes, Arrivals and Doubts are the ledger's, and so are LastGrowth, LastRemoval,
-	// LastFailure and FailureWhy.
+	// LastFailure, FailureWhy and LastDemand.
 	Counts, Others                       Counts
 	Unhealthy                            *Verdict
 	Brakes                               []Brake
@@ -64,6 +64,7 @@ type Snapshot struct {
 	Doubts                               map[string]Doubt
 	LastGrowth, LastRemoval, LastFailure time.Time
 	FailureWhy                           string
+	LastDemand                           time.Time
 	// Resume is the ledger's, too: the node that the last search for unneeded
 	// nodes got to before its steps were used up, empty if it got to the end.
 	Resume string

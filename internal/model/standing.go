@@ -30,6 +30,8 @@ type Standing struct {
 	// node and why, empty after a restart.
 	LastGrowth, LastRemoval, LastFailure time.Time
 	FailureWhy                           string
+	// LastDemand is when we last grew a group for anything but a move.
+	LastDemand time.Time
 	// Resume is where the search for unneeded nodes goes on, and Unseen the classes
 	// that the last cycle had no steps for.
 	Resume string
@@ -149,9 +151,9 @@ type GroupStanding struct {
 	Waiting      []Waiting
 	Missing      int
 	MissingSince time.Time
-	// LastGrowth, LastRemoval, LastFailure and FailureWhy are the group's own.
-	LastGrowth, LastRemoval, LastFailure time.Time
-	FailureWhy                           string
+	// LastGrowth, LastDemand, LastRemoval, LastFailure and FailureWhy are the group's own.
+	LastGrowth, LastDemand, LastRemoval, LastFailure time.Time
+	FailureWhy                                       string
 	// Due is when time alone gives the next unit or node up; zero: never.
 	Due time.Time
 }

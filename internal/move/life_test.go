@@ -91,11 +91,13 @@ type cluster struct {
 	nodes map[string]bool
 	// younger are the nodes of the group that were made since the move began, and are ready.
 	younger []string
+	held    string // a node that a budget keeps
 }
 
 func (c *cluster) seen(minute int) Seen {
 	return Seen{
-		Now: at(minute), HasNode: func(name string) bool { return c.nodes[name] },
+		Held: func(name string) bool { return name == c.held },
+		Now:  at(minute), HasNode: func(name string) bool { return c.nodes[name] },
 		Ready: func(provider.GroupID, time.Time) []string { return c.younger },
 		Ask:   func(_ provider.GroupID, id string) (model.Ask, bool) { a, ok := c.asks[id]; return a, ok },
 	}
@@ -147,6 +149,14 @@ func TestAMove(t *testing.T) {
 			{30, none, "emptying"},
 			{31, none, "givenUp"},
 			{32, func(c *cluster) { clear(c.nodes) }, "givenUp"},
+		},
+		"a budget holds one": {
+			{1, func(c *cluster) { c.ask("grow", ready); c.held = "b" }, "emptying"},
+			{20, none, "emptying"},
+			{49, none, "emptying"},
+			{50, func(c *cluster) { c.held = "" }, "emptying"}, // from when it was last given time
+			{78, none, "emptying"},
+			{79, none, "givenUp"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,8 @@ type Seen struct {
 	Ask func(group provider.GroupID, id string) (a model.Ask, ok bool)
 	// Ready are the nodes of a group that are ready and were made after an instant.
 	Ready func(group provider.GroupID, since time.Time) []string
+	// Held reports whether a budget keeps a node from going now.
+	Held func(name string) bool
 	// HasNode reports whether the cluster has a node of that name.
 	HasNode func(name string) bool
 }
@@ -28,6 +30,7 @@ func Progress(list []model.Move, seen Seen) (left, ended []model.Move, changed b
 		before := m
 		short := purchases(&m, seen)
 		gone(&m, seen)
+		waits(&m, seen)
 		stands := true
 		for _, e := range happened(&m, seen.Now, short) {
 			if m, stands = Advance(m, e); !stands {
@@ -108,6 +111,15 @@ func gone(m *model.Move, seen Seen) {
 		m.Last = seen.Now
 	}
 	m.Left = n
+}
+
+// waits gives a move more time while a budget holds it: it goes on when there is room again, and what was bought for
+// it is there. It does so when half of its time is over, since what is remembered is not to change with each look.
+func waits(m *model.Move, seen Seen) {
+	half := LateAt(m).Add(-m.Patience / 2)
+	if m.Stage == model.MoveEmptying && !seen.Now.Before(half) && slices.ContainsFunc(m.Goes, seen.Held) {
+		m.Last = seen.Now
+	}
 }
 
 // happened lists the events that are due, in the order in which they count.

@@ -212,8 +212,8 @@ func (s *Scenario) last(a args) {
 		s.Memory.Displaced[owner(metav1.NamespaceDefault, a.get("of", ""))] = d
 		return
 	}
-	if !slices.Contains([]string{"growth", "removal", "failure"}, a.name) {
-		panic(fmt.Errorf("%q is none of growth, removal, failure", a.name))
+	if !slices.Contains([]string{"growth", "demand", "removal", "failure"}, a.name) {
+		panic(fmt.Errorf("%q is none of growth, demand, removal, failure", a.name))
 	}
 	s.lasts = append(s.lasts, last{a.name, s.ago(a, "age"), provider.GroupID(a.get("group", ""))})
 }
@@ -224,6 +224,8 @@ func (l last) set(s *model.Standing) {
 	switch l.what {
 	case "growth":
 		s.LastGrowth, g.LastGrowth = l.at, l.at
+	case "demand": // a growth for anything but a move
+		s.LastGrowth, g.LastGrowth, s.LastDemand, g.LastDemand = l.at, l.at, l.at, l.at
 	case "removal":
 		s.LastRemoval, g.LastRemoval = l.at, l.at
 	case "failure":

@@ -34,7 +34,8 @@ import (
 //	unneeded n1 since=5m                  nothing has needed it since then
 //	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
 //	failed n1 why=EvictionRefused age=1m rest=10m   its removal failed, and it rests
-//	last growth age=5m group=general      or removal, or failure: when it was, in that group
+//	last growth age=5m group=general      or removal, or failure: when it was, in that group; demand: a growth for
+//	                                      anything but a move
 //	last eviction of=web age=1m           when pods of web were evicted, from whatever node;
 //	                                      again=2: and pods that came for those, twice in a row
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out

@@ -19,12 +19,12 @@ func (f *finder) begin() {
 			return cmp.Compare(b.Savings()/b.pain, a.Savings()/a.pain)
 		})
 	}
+	f.s.Promise(f.book, f.s.Moves, func(model.NodeID) bool { return false })
 	going := 0
 	for i := range f.s.Moves {
 		if m := &f.s.Moves[i]; m.Open() {
 			going += len(m.Goes) - m.Left
 			f.wakeAt(m.Entered.Add(m.Patience))
-			f.promise(m)
 		}
 	}
 	grows := map[int]bool{}
@@ -57,15 +57,6 @@ func (f *finder) begin() {
 		}
 		going += len(m.Goes)
 		f.Begin = append(f.Begin, m.Move)
-	}
-}
-
-// promise counts the nodes of a move under way that have not begun to go.
-func (f *finder) promise(m *model.Move) {
-	for i := range f.s.Nodes {
-		if n := &f.s.Nodes[i]; n.Group >= 0 && n.Kind != model.Leaving && slices.Contains(m.Goes, n.Name) {
-			f.book.Take(n.Group, exitOf(m.Reason), 1)
-		}
 	}
 }
 

@@ -68,12 +68,21 @@ func (r *Room) PlaceMoves() {
 	}
 }
 
-// moverFor moves pods onto nodes that stay.
+// moverFor moves pods onto nodes that stay, those that are bought for moves first: what other nodes have is left for
+// pods of nodes that nothing needs.
 func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
 	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool { return r.replaced[id] != nil })
 	if stage == model.MoveEmptying {
 		hosts = ReadyOnly(r.snap, hosts)
 	}
+	other := func(id model.NodeID) int {
+		kind := r.snap.Nodes[id].Kind
+		if r.bought[id] != nil || stage == model.MoveBuying && (kind == model.Coming || kind == model.Booting) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(hosts, func(a, b model.NodeID) int { return other(a) - other(b) })
 	return r.World.Mover(hosts, r.policy.ScaleDown.StepLimit)
 }
 

@@ -74,7 +74,7 @@ type Input struct {
 	// those that wait and have a place in the plan.
 	Moving []model.ClassID
 	// Growing are the groups, by index, that the same plan lets grow, or in which a
-	// growth is under way.
+	// growth is under way; true: for anything but a move.
 	Growing map[int]bool
 	// Unseen counts the classes of pods that growth had no steps to place.
 	Unseen int
@@ -119,9 +119,11 @@ func Find(in Input) *Search {
 	return x
 }
 
-// Begin decides which of the nodes that go begin to, and says of all others what holds them.
-func (x *Search) Begin() Result {
+// Begin decides which of the nodes that go begin to, beside moves that begin in the same plan, and says of all others
+// what holds them.
+func (x *Search) Begin(moves []model.Move) Result {
 	f := x.finder
+	f.moving = moves
 	r := f.result(f.begin(&present{finder: f, mark: x.mark, order: x.order}))
 	r.Homeless = x.homeless
 	return r
@@ -148,6 +150,7 @@ type finder struct {
 	// they are used.
 	replaced []*candidate
 	movable  []*candidate
+	moving   []model.Move // that begin in this plan
 	// received are the nodes that pods of accepted ones have room on.
 	received map[model.NodeID]bool
 	resume   string
@@ -238,8 +241,10 @@ func (f *finder) begin(g *present) []Start {
 	b := newStarts(f.Input)
 	var out []Start
 	for _, c := range f.replaced {
-		out = f.settle(b, c, b.held(c), out)
+		out = f.settle(b, c, cmp.Or(b.demanded(f.Snapshot.Nodes[c.node].Group), b.held(c)), out)
 	}
+	moves := slices.Concat(f.Snapshot.Moves, f.moving)
+	f.Snapshot.Promise(b.budgets, moves, func(id model.NodeID) bool { return b.begun[id] })
 	for _, c := range f.accepted {
 		if f.Snapshot.Groups[f.Snapshot.Nodes[c.node].Group].GoesWhole() {
 			continue

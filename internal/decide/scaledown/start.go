@@ -212,15 +212,36 @@ func (b *starts) runsElsewhere(but model.NodeID, owner types.UID) bool {
 // resting is the delay that holds the group, nil if none does.
 func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 	local := b.Policy.ScaleDown.LocalDelays
-	if len(b.Growing) > 0 && (!local || b.Growing[group]) {
-		v := gate.Cooldown(b.Policy.ScaleDown.DelayAfterAdd, "scale-up, which is under way", "")
-		v.Fix = "its end, and time"
-		return v
+	if _, here := b.Growing[group]; len(b.Growing) > 0 && (!local || here) {
+		return b.underWay()
 	}
 	if local {
 		return cooldown(b.Snapshot.Now, b.Policy.ScaleDown, lasts{g.LastGrowth, g.LastRemoval, g.LastFailure, g.FailureWhy})
 	}
 	return b.cooldown
+}
+
+// underWay is the delay after a scale-up that has not ended.
+func (b *starts) underWay() *model.Verdict {
+	v := gate.Cooldown(b.Policy.ScaleDown.DelayAfterAdd, "scale-up, which is under way", "")
+	v.Fix = "its end, and time"
+	return v
+}
+
+// demanded is the delay that holds the nodes of a group that go for a move, nil if none does: what moves have bought
+// does not count. The nodes that came are to be emptied onto while both are paid for.
+func (b *starts) demanded(group int) *model.Verdict {
+	s, p := b.Snapshot, b.Policy.ScaleDown
+	for at, demand := range b.Growing {
+		if demand && (!p.LocalDelays || at == group) {
+			return b.underWay()
+		}
+	}
+	if p.LocalDelays {
+		g := &s.Groups[group]
+		return cooldown(s.Now, p, lasts{g.LastDemand, g.LastRemoval, g.LastFailure, g.FailureWhy})
+	}
+	return cooldown(s.Now, p, lasts{s.LastDemand, s.LastRemoval, s.LastFailure, s.FailureWhy})
 }
 
 // never reports whether a limit of zero keeps all nodes like this one.
