@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,8 +11,12 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
+	removals "github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
+	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/internal/window"
 	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
@@ -20,7 +25,9 @@ import (
 // with comes first:
 //
 //	seed 7
-//	flags --scale-down-unneeded-time=5m --max-nodes-total=20    the product's own
+//	flags --scale-down-unneeded-time=5m --max-nodes-total=20    the product's own, and of a budget:
+//	      --budget-nodes=1 --budget-rate=2/30m --budget-group=general
+//	      --budget-allow=20m                                    in the first 20 minutes of each hour
 //	lags watch=10ms..400ms read=1s write=50ms..2s api=10ms..600ms begin=0s restart=20s memory=1s
 //
 // then what is in it, in the words of testkit.Scenario and a few more:
@@ -211,13 +218,43 @@ func (s *script) flags(words []string) error {
 
 // parseFlags has the product's own code parse its flags.
 func parseFlags(words []string) (config.Config, error) {
+	b, bounded, err := check.ParseBudget(words)
+	if err != nil {
+		return config.Config{}, err
+	}
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, check.BudgetFlag) })
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
 	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return nil }}})
 	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
 		return config.Config{}, err
 	}
 	c, _, err := f.Config()
+	if err == nil && bounded {
+		c.Policy.Budgets, c.Policy.Rules.RateSpan = []removals.Budget{budgetOf(b)}, b.Over
+	}
 	return c, err
+}
+
+// budgetOf is a budget in the product's words.
+func budgetOf(b check.Budget) removals.Budget {
+	out := removals.Budget{Name: "world"}
+	if b.Group != "" {
+		out.Of = &policy.Policy{Groups: []*regexp.Regexp{policy.Pattern(b.Group)}}
+	}
+	if b.Nodes >= 0 {
+		out.Nodes = &removals.Amount{Count: b.Nodes}
+	}
+	if b.Rate >= 0 {
+		out.Rate = &removals.Rate{Count: b.Rate, Over: b.Over}
+	}
+	if b.Allow > 0 {
+		w, err := window.Parse(window.Spec{Schedule: "0 * * * *", Duration: b.Allow.String()})
+		if err != nil {
+			panic(err) // it is written here
+		}
+		out.Allow = []window.Window{w}
+	}
+	return out
 }
 
 func (s *script) lags(words []string) error {

@@ -43,6 +43,7 @@ type Flags struct {
 	ReplaceAfter time.Duration
 	// MovePatience is how long the nodes of a move may take to go, from one to the next.
 	MovePatience time.Duration
+	Budget       Budget
 }
 
 // ParseFlags reads a command line; flags that no rule is about are passed over.
@@ -119,6 +120,9 @@ func ParseFlags(words []string) (Flags, error) {
 		}
 	}
 	var err error
+	if f.Budget, _, err = ParseBudget(words); err != nil {
+		return f, err
+	}
 	if f.MaxCoresTotal, err = most("cores-total", *cores, 1000); err != nil {
 		return f, err
 	}

@@ -120,7 +120,8 @@ const longest = 6 * time.Hour
 func (j *Judge) free(n *node, m *machine) bool {
 	t := &j.truth
 	g := t.groups[m.group]
-	if g == nil || n.tainted != "" || n.cordoned != "" || n.withheld || n.protected || m.ending || !n.touched.IsZero() ||
+	if g == nil || j.flags.Budget.any() || n.tainted != "" || n.cordoned != "" || n.withheld || n.protected ||
+		m.ending || !n.touched.IsZero() ||
 		t.unbound > 0 || !j.flags.ScaleDown || !j.spare(g) {
 		return false
 	}

@@ -13,6 +13,8 @@ var moneyRules = []rule{
 		map[What]func(*Judge, *Event){Sees: returns}},
 	{"M5", "Nor does what the nodes cost by the hour rise, from one set that stands for half an hour to the next.",
 		map[What]func(*Judge, *Event){Sees: dearer}},
+	{"M6", "No budget is ever exceeded: by nodes on their way out, by nodes that begin to go within a time, or outside " +
+		"of the times at which they may.", map[What]func(*Judge, *Event){Tainted: budgeted}},
 }
 
 // sets are the sets of nodes that have stood for a while since the load last changed, each with all pods bound.
@@ -31,10 +33,11 @@ const (
 
 // steady takes in the set of nodes that there is now, and reports for how long it has stood, with nothing that comes
 // and nothing that goes, and what it costs by the hour, zero if that is not known.
-// Where anybody but the autoscaler changes anything, nothing that was before counts.
+// Where anybody but the autoscaler changes anything, nothing that was before counts. A budget may hold up a move for
+// any time, so that what is there in between counts for nothing.
 func (j *Judge) steady() (set string, price float64, stood time.Duration) {
 	t := &j.truth
-	if !j.flags.Cheaper || j.flags.ReplaceAfter > 0 || !t.calm(j.now) {
+	if !j.flags.Cheaper || j.flags.ReplaceAfter > 0 || j.flags.Budget.any() || !t.calm(j.now) {
 		t.sets = sets{}
 		return "", 0, 0
 	}

@@ -317,6 +317,7 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 	"ReservedForPendingPods":       func(j *Judge, n *node, g *group) bool { return j.truth.unbound > 0 },
 	"AtomicScaleDownFailed":        func(j *Judge, n *node, g *group) bool { return g.whole },
 	"ReservedForMovedPods":         func(j *Judge, n *node, g *group) bool { return true },
+	"HeldByBudget":                 func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },
 	"Cooldown":                     func(j *Judge, n *node, g *group) bool { return j.cools(g) },
 	"DrainFailed":                  func(j *Judge, n *node, g *group) bool { return !n.touched.IsZero() },
 	"MinimalResourceLimitExceeded": func(j *Judge, n *node, g *group) bool { return true },

@@ -38,6 +38,7 @@ type truth struct {
 	blank                              time.Time // of what was before, a process knows nothing
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
 	grew, removed, failed map[string]time.Time
+	exits                 []exit         // nodes that began to go
 	refusals              map[string]int // how many removals of a group were refused since one was not
 	endings               []ending
 	threshold             float64

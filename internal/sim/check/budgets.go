@@ -1,0 +1,97 @@
+package check
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Budget bounds the nodes that go, of one group or of all. It is the world's own way to say it: three flags that the
+// product does not have.
+type Budget struct {
+	Group string // empty: all
+	// Nodes is how many may be on their way out at once, Rate how many may begin within Over; -1: any number.
+	Nodes, Rate int
+	Over        time.Duration
+	// Allow: nodes may begin to go in the first part of each hour only; 0: always.
+	Allow time.Duration
+}
+
+// BudgetFlag begins the flags of a budget.
+const BudgetFlag = "--budget-"
+
+// any reports whether the budget says something.
+func (b *Budget) any() bool { return b.Nodes >= 0 || b.Rate >= 0 || b.Allow > 0 }
+
+// ParseBudget reads the flags of a budget among others; ok is false if there are none.
+func ParseBudget(words []string) (b Budget, ok bool, err error) {
+	set := pflag.NewFlagSet("budget", pflag.ContinueOnError)
+	set.ParseErrorsAllowlist.UnknownFlags = true
+	set.StringVar(&b.Group, "budget-group", "", "")
+	set.IntVar(&b.Nodes, "budget-nodes", -1, "")
+	set.DurationVar(&b.Allow, "budget-allow", 0, "")
+	rate := set.String("budget-rate", "", "")
+	if err := set.Parse(words); err != nil {
+		return b, false, fmt.Errorf("read the budget in %q: %w", words, err)
+	}
+	b.Rate = -1
+	if count, over, is := strings.Cut(*rate, "/"); is {
+		if b.Rate, err = strconv.Atoi(count); err == nil {
+			b.Over, err = time.ParseDuration(over)
+		}
+		if err != nil {
+			return b, false, fmt.Errorf("read --budget-rate=%s: %w", *rate, err)
+		}
+	}
+	return b, b.any(), nil
+}
+
+// exit is a node that began to go.
+type exit struct {
+	at    time.Time
+	group string
+}
+
+// budgeted holds each removal that begins against the budget, by the machines and nodes that there are. When a write
+// was asked for counts, and not when it took effect.
+func budgeted(j *Judge, e *Event) {
+	t, b := &j.truth, &j.flags.Budget
+	n := j.begins(e)
+	if n == nil || !b.any() {
+		return
+	}
+	group := t.machineOf(n).group
+	at := j.now
+	if w := t.writes[e.Call]; w != nil {
+		at = w.began
+	}
+	t.exits = append(t.exits, exit{at, group})
+	if b.Group != "" && b.Group != group {
+		return
+	}
+	if b.Nodes >= 0 {
+		going := 1
+		for _, m := range t.machines {
+			if o := t.nodeOf(m); o != nil && o.tainted != "" && !m.ending && (b.Group == "" || b.Group == m.group) {
+				going++
+			}
+		}
+		j.test(going <= b.Nodes, e, "going", "%d nodes are on their way out", going)
+	}
+	if b.Rate >= 0 {
+		count := 0
+		for _, x := range t.exits {
+			if (b.Group == "" || b.Group == x.group) && at.Sub(x.at) < b.Over-rounding && !j.forgotten(x.at) {
+				count++
+			}
+		}
+		j.test(count <= b.Rate, e, "rate", "%d nodes began to go within %s", count, b.Over)
+	}
+	if b.Allow > 0 {
+		into := at.Sub(at.Truncate(time.Hour))
+		j.test(into < b.Allow+rounding, e, "window", "%s of the hour are over", into)
+	}
+}

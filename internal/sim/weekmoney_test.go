@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
+)
+
+// TestAWeekOfMoves: at a steady load nodes go for cheaper ones, whatever a move must save, until none is worth it.
+// That is so within a day; nothing is moved for the rest of the week, and the nodes cost no more than at first.
+func TestAWeekOfMoves(t *testing.T) {
+	const worlds, most = 6, 24 * time.Hour
+	moved := 0
+	for seed := range uint64(worlds) {
+		text := drawSteady(seed + 1)
+		s := newScript()
+		if err := s.Add(text); err != nil {
+			t.Fatal(err)
+		}
+		w := s.World()
+		t.Cleanup(w.Close)
+		w.Timeline().Quiet()
+		if err := w.Run(calmFrom); err != nil {
+			t.Fatal(err)
+		}
+		before := w.cost()
+		if err := w.Run(most); err != nil {
+			t.Errorf("%v\nof\n%s", err, text)
+			continue
+		}
+		evicted, nodes, cost := w.judge.Moves().Pods, w.byGroup(), w.cost()
+		if err := w.Run(7*24*time.Hour - most); err != nil {
+			t.Errorf("%v\nof\n%s", err, text)
+		}
+		if again := w.judge.Moves().Pods; again != evicted {
+			t.Errorf("%d pods were evicted on the first day, and %d in the week, of\n%s", evicted, again, text)
+		}
+		if now := w.byGroup(); now != nodes || w.cost() > before {
+			t.Errorf("the nodes were%s after a day and are%s, and cost %.4g, %.4g and %.4g, of\n%s", nodes, now, before, cost,
+				w.cost(), text)
+		}
+		if cost < before {
+			moved++
+		}
+	}
+	if moved < worlds/2 {
+		t.Errorf("in %d of %d worlds nodes went for cheaper ones: that is too little to show anything", moved, worlds)
+	}
+}
+
+// byGroup is how many nodes each group is asked to have.
+func (w *world) byGroup() string {
+	var b strings.Builder
+	for _, g := range w.cloud.Truth().Groups {
+		fmt.Fprintf(&b, " %s:%d", g.ID, g.Target)
+	}
+	return b.String()
+}
+
+// cost is what they cost by the hour.
+func (w *world) cost() (sum float64) {
+	for _, g := range w.cloud.Truth().Groups {
+		sum += price(g) * float64(g.Target)
+	}
+	return sum
+}
+
+func price(g provider.Group) float64 {
+	if g.PricePerHour == nil {
+		return 0
+	}
+	return *g.PricePerHour
+}
+
+// drawSteady draws a world in which nothing happens, whose nodes are of the dearer groups, and what a move must save.
+func drawSteady(seed uint64) string {
+	d := drawn{rand.New(rand.NewPCG(seed, 2100))}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("seed %d", seed)
+	line("flags --scan-interval=5m --scale-down-unneeded-time=10m --scale-down-delay-after-add=10m "+
+		"--consolidation=WhenCheaper --max-drain-parallelism=%d --expander=%s --min-savings-share=%s "+
+		"--min-savings-per-hour=%s "+
+		"--min-savings-per-disruption=%s --move-stay=%s", d.in(1, 4), d.expander(), d.of("0", "0.1", "0.3"),
+		d.of("0", "0", "0.2"), d.of("0", "0", "0.01"), d.of("0s", "10m", "1h"))
+	groups, pods := d.in(2, 4), 0
+	for i := range groups {
+		cpu, target := 4<<d.in(0, 2), 0
+		if i == 0 {
+			target = d.in(3, 8)
+			pods = target * cpu / 2
+		}
+		// A core costs 0.10 in the first group, and less in others.
+		line("group g%d min=0 max=40 target=%d cpu=%d memory=%dGi price=%.3f", i, target, cpu, cpu*d.in(2, 6),
+			float64(cpu)*0.1*float64(10-i*d.in(1, 3))/10)
+	}
+	// All pods are of one size. Of several, the scheduler may leave small ones where a large one was to be: a node is
+	// bought for that then, as after any removal (ADR 55).
+	cpu, memory := d.in(2, 14)*100, d.in(2, 30)*100
+	for i := range d.in(1, 3) {
+		line("workload w%d count=%d cpu=%dm memory=%dMi", i, max(1, pods/2), cpu, memory)
+	}
+	return b.String()
+}
