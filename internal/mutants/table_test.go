@@ -213,5 +213,5 @@ var table = []mutant{
 	{"tenants see names of others", "internal/ui/api.go", unit, `if n != only && n != "" {`, `if n == only {`},
 	{"the page is open where other machines reach it", "cmd/plimsoll/show.go", unit, `s.Allow = ui.Ask(client)`, ``},
 	{"the page is open to all of its node", "cmd/plimsoll/show.go", unit,
-		`if s.Allow != nil || !onHostNetwork(ctx, client, log) {`, `if true {`},
+		`why = exposed(ctx, client)`, `why = nil`},
 }
