@@ -98,7 +98,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 		Target: g.Expected, Ready: g.ReadyNodes, Booting: g.BootingNodes, Coming: g.ComingNodes, Unready: g.UnreadyNodes,
 		Leaving: g.LeavingNodes, Missing: g.Missing, MissingSince: g.MissingSince.UTC(),
 		LastGrowth: g.LastGrowth.UTC(), LastRemoval: g.LastRemoval.UTC(),
-		Growth: a.growth(g), Holds: a.groupHolds(g), Classes: a.classes(g),
+		Growth: a.growth(g), Holds: HoldsOf(a.snap, g), Classes: a.classes(g),
 	}
 	if price, ok := a.snap.NewNodePrice(at); ok {
 		out.PricePerHour = &price
@@ -144,9 +144,9 @@ func (a *asked) growth(g *model.Group) (out []GrowthState) {
 	return out
 }
 
-// groupHolds are the provider's holds, the group's rests, what is under way and what is unhealthy.
-func (a *asked) groupHolds(g *model.Group) (out []GroupHold) {
-	now := a.snap.Now
+// HoldsOf are the provider's holds, the group's rests, what is under way and what is unhealthy.
+func HoldsOf(s *model.Snapshot, g *model.Group) (out []GroupHold) {
+	now := s.Now
 	if g.Err != nil {
 		out = append(out, GroupHold{"reading it", Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error()}})
 	}

@@ -27,6 +27,18 @@ type Amount struct {
 	Value int64
 }
 
+// accelerators are the extended resources that make a node one of an accelerator, by their names or the beginnings
+// of them. What else is extended, as hugepages and devices of any kind, is seldom what a node is bought for.
+var accelerators = []string{
+	"nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "aws.amazon.com/neuron", "google.com/tpu",
+	"habana.ai/gaudi",
+}
+
+// IsAccelerator reports whether a resource is of an accelerator.
+func IsAccelerator(name corev1.ResourceName) bool {
+	return slices.ContainsFunc(accelerators, func(a string) bool { return strings.HasPrefix(string(name), a) })
+}
+
 // ResourcesOf converts a list the way the scheduler does: CPU by MilliValue,
 // everything else by Value, both rounding up.
 func ResourcesOf(list corev1.ResourceList) Resources {

@@ -222,14 +222,31 @@ const (
 	mostLookers = 100
 )
 
-// News is the data of an event: the number of the newest moment, and the last look.
+// News is the data of an event: the number of the newest moment, the last look, and who leads.
 type News struct {
 	Number uint64    `json:"number"`
 	Looked time.Time `json:"looked"`
+	Leads  bool      `json:"leads"`
+	Leader string    `json:"leader,omitempty"`
 }
 
-// events streams "change" with the number of each new moment, and "look" with the time of the last
-// look, in between. Both are small; a client that wants to see the change asks for it.
+// newest are the news of a scene.
+func (c scene) newest() News {
+	n := News{Looked: c.looked.UTC().Truncate(time.Second), Leads: c.leads, Leader: c.leader}
+	if c.moment != nil {
+		n.Number = c.moment.number
+	}
+	return n
+}
+
+// changed reports whether there is more to see than that the cluster was looked at again.
+func (n News) changed(before News) bool {
+	n.Looked, before.Looked = time.Time{}, time.Time{}
+	return n != before
+}
+
+// events streams "change" with each new moment, and when another process leads, and "look" with the time of the last
+// look, in between. Both are small; a reader who wants to see the change asks for it.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if !s.join() {
 		s.refuse(w, r, &Refusal{Status: http.StatusServiceUnavailable, Code: Busy, After: eventBeat,
@@ -239,19 +256,16 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer s.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	var sent uint64
+	var sent News
 	wait := time.NewTimer(eventBeat)
 	defer wait.Stop()
 	for first := true; ; first = false {
 		c := s.scene()
-		kind, news := "look", News{Looked: c.looked.UTC().Truncate(time.Second)}
-		if c.moment != nil {
-			news.Number = c.moment.number
-		}
-		if news.Number != sent || first {
+		kind, news := "look", c.newest()
+		if first || news.changed(sent) {
 			kind = "change"
 		}
-		sent = news.Number
+		sent = news
 		data, err := json.Marshal(news)
 		if err != nil {
 			return

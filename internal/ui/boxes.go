@@ -3,6 +3,8 @@ package ui
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -38,14 +40,32 @@ type Box struct {
 	Line    float64 // the load line
 }
 
-// Bar is some nodes, drawn as one: X is where, Shade from 0 to 9 their mean load.
+// Bar is some nodes of one state, drawn as one: Shade from 0 to 9 is their mean load.
 type Bar struct {
-	Key     string
-	Nodes   int
-	Mean    float64
-	Shade   int
-	Trouble bool // one of them is not ready
-	Coming  bool
+	Key   string
+	State NodeState
+	Nodes int
+	Mean  float64
+	Shade int
+}
+
+// Kind is the class of a bar.
+func (b *Bar) Kind() string {
+	return strings.ToLower(string(b.State)) + " shade" + strconv.Itoa(b.Shade)
+}
+
+// Words describe the nodes.
+func (b *Bar) Words() string {
+	text := plural(b.Nodes, "node", "nodes")
+	switch b.State {
+	case Coming:
+		return text + " on the way"
+	case Unready:
+		return text + " not ready"
+	case Leaving:
+		return text + " leaving, " + percent(b.Mean) + " full"
+	}
+	return text + ", " + percent(b.Mean) + " full"
 }
 
 // Up to so many nodes are drawn large, and small; more are drawn as bars.
@@ -99,22 +119,26 @@ func (b *Block) boxes(nodes []Node, w, h int) {
 	}
 }
 
+// bars draws nodes of one state together, so that the few that come, leave or are not ready are seen among the many.
 func (b *Block) bars(nodes []Node) {
-	for i := 0; i < len(nodes); i += perBar {
-		some := nodes[i:min(i+perBar, len(nodes))]
-		bar := Bar{Key: fmt.Sprintf("%s/%s/%d", some[0].Group, some[0].Zone, i), Nodes: len(some)}
-		coming := 0
-		for j := range some {
-			share, _ := some[j].Load()
-			bar.Mean += math.Min(share, 1) / float64(len(some))
-			bar.Trouble = bar.Trouble || some[j].State == Unready
-			if some[j].State == Coming {
-				coming++
+	for _, state := range []NodeState{Ready, Leaving, Unready, Coming} {
+		var some []*Node
+		for i := range nodes {
+			if nodes[i].State == state {
+				some = append(some, &nodes[i])
 			}
 		}
-		bar.Coming = coming == len(some)
-		bar.Shade = min(9, int(bar.Mean*10))
-		b.Bars = append(b.Bars, bar)
+		for part := range slices.Chunk(some, perBar) {
+			bar := Bar{Key: fmt.Sprintf("%s/%s/%s/%d", part[0].Group, part[0].Zone, state, len(b.Bars)), State: state,
+				Nodes: len(part)}
+			for _, n := range part {
+				share, _ := n.Load()
+				bar.Mean += math.Min(share, 1)
+			}
+			bar.Mean /= float64(len(part))
+			bar.Shade = min(9, int(bar.Mean*10))
+			b.Bars = append(b.Bars, bar)
+		}
 	}
 }
 

@@ -63,3 +63,17 @@ func (h history) last(d time.Duration) []sample {
 	i, _ := slices.BinarySearchFunc(h.samples, from, func(s sample, t time.Time) int { return s.at.Compare(t) })
 	return h.samples[i:]
 }
+
+// only is the history of one group, without the pods that waited: they are not the group's.
+func (h history) only(id provider.GroupID) (out history) {
+	for _, s := range h.samples {
+		one := sample{at: s.at}
+		for _, g := range s.sizes {
+			if g.group == id {
+				one.sizes = []size{g}
+			}
+		}
+		out.samples = append(out.samples, one)
+	}
+	return out
+}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,5 +30,11 @@ func TestHistoryInACalmCluster(t *testing.T) {
 	p := &Page{scene: c, View: c.View()}
 	if s.groupsPage(p, nil); p.Hour == nil || len(p.Hour.Areas) != 1 {
 		t.Error("the page of groups has no chart")
+	}
+	for group, most := range map[string]string{"general": ">2</text>", "gpu": ">1</text>"} {
+		body := asked(t.Context(), s, "/group/"+group).Body.String()
+		if !strings.Contains(body, `class="chart"`) || !strings.Contains(body, most) || strings.Contains(body, ">12</text>") {
+			t.Errorf("the page of %s has no chart of it alone:\n%s", group, body)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -42,6 +43,9 @@ type Page struct {
 	Node       *Node
 	Group      *Group
 	Kept       []Kept
+	// Pods are those of the class or the node, by which each is explained; MorePods is how many are left out.
+	Pods     []string
+	MorePods int
 	// Threshold is the load below which a node may be removed.
 	Threshold float64
 	// Said is what explain says, as text.
@@ -226,7 +230,27 @@ func (s *Server) classPage(p *Page, r *http.Request) {
 		return
 	}
 	p.Class, p.Title = &p.View.Pods[i], p.View.Pods[i].Name
+	snap := p.moment.cycle.Snapshot
+	for _, q := range snap.Pending {
+		if snap.Classes[q.Class].Digest() == p.Class.Digest {
+			for _, pod := range q.Pods {
+				p.link(snap, pod)
+			}
+		}
+	}
 	s.say(p, r, question{"pod", p.Class.Pod()})
+}
+
+// shownPods is how many pods a page leads to.
+const shownPods = 50
+
+// link leads to a pod's page.
+func (p *Page) link(s *model.Snapshot, pod *model.Pod) {
+	if len(p.Pods) == shownPods {
+		p.MorePods++
+		return
+	}
+	p.Pods = append(p.Pods, s.Contents.Specs[pod.Spec].Pod.Namespace+"/"+pod.Name)
 }
 
 func (s *Server) podPage(p *Page, r *http.Request) {
@@ -257,6 +281,11 @@ func (s *Server) nodePage(p *Page, r *http.Request) {
 		return
 	}
 	p.Node = &p.View.Nodes[i]
+	snap := p.moment.cycle.Snapshot
+	bound := snap.Nodes[slices.IndexFunc(snap.Nodes, func(n model.Node) bool { return n.Name == p.Title })].Bound
+	for j := range bound {
+		p.link(snap, &bound[j])
+	}
 	if p.Node.State == Coming && p.Node.Since.IsZero() {
 		return // there is no Node object to explain
 	}
@@ -272,6 +301,7 @@ func (s *Server) groupPage(p *Page, r *http.Request) {
 	}
 	p.Group = &p.View.Groups[i]
 	p.Rows = rowsOf(&View{Nodes: p.View.of(p.Group.ID), Groups: []Group{*p.Group}})
+	p.Hour = chartOf(p.history.only(p.Group.ID).last(6*time.Hour), nil)
 	s.say(p, r, question{"group", p.Title})
 }
 

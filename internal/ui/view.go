@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -93,7 +94,8 @@ type Class struct {
 	Planned  int `json:"planned,omitempty"`
 	Left     int `json:"left,omitempty"`
 	Delayed  int `json:"delayed,omitempty"`
-	// Tried is the nearest change with which all of them get a node, once it was tried.
+	// Tried is the nearest change with which all of them get a node, once it was tried. The first of Own or of Answers
+	// is what it changes, and has it for a fix.
 	Tried string `json:"tried,omitempty"`
 	// Own are verdicts on the class itself.
 	Own []decisions.Verdict `json:"own,omitempty"`
@@ -118,7 +120,6 @@ func (c *Class) Verdict() *decisions.Verdict {
 	default:
 		return nil
 	}
-	first.Fix = cmp.Or(c.Tried, first.Fix)
 	return &first
 }
 
@@ -253,34 +254,24 @@ func (m *maker) groups() {
 	}
 }
 
-// held are the reasons for which a group rests or is left alone, those of a person first.
+// held are the reasons for which a group rests or is left alone, as explain has them, and that it is full.
 func (m *maker) held(g *model.Group) (out []decisions.Verdict) {
-	if g.Err != nil {
-		out = append(out, decisions.Verdict{Reason: model.GroupUnreadable, Detail: g.Err.Error()})
-	}
-	for _, h := range g.Holds {
-		if h.Until.IsZero() || h.Until.After(m.snap.Now) {
-			out = append(out, decisions.Verdict{Reason: model.GroupHeld,
-				Detail: string(h.Op) + ": " + h.Reason + " " + h.Message, Until: h.Until.UTC()})
-		}
-	}
-	if v := g.Paused(); v != nil {
-		out = append(out, decisions.VerdictOf(*v))
-	}
-	if g.Unhealthy != nil {
-		out = append(out, decisions.VerdictOf(*g.Unhealthy))
-	}
-	for _, v := range m.cycle.Plan.Pending {
-		for _, a := range v.Groups {
-			if a.Group == g.ID && a.Reason == model.GroupBackoff {
-				return append(out, decisions.VerdictOf(a.Verdict))
-			}
-		}
+	for _, h := range explain.HoldsOf(m.snap, g) {
+		out = append(out, decisions.Verdict{Reason: h.Reason, Detail: h.What + ": " + h.Detail, Fix: h.Fix,
+			Since: utc(h.Since), Until: utc(h.Until)})
 	}
 	if g.Expected >= g.Max && g.Max > 0 {
 		out = append(out, decisions.Verdict{Reason: model.GroupAtMax})
 	}
 	return out
+}
+
+// utc leaves the zero time as it is.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
 }
 
 func (m *maker) nodes() {
@@ -360,6 +351,9 @@ func (m *maker) fill(out *Node, n *model.Node, shape *model.Shape) {
 	out.Memory = ratio(float64(want.Memory), float64(has.Memory))
 	var most, used float64
 	for _, a := range has.Extended {
+		if !model.IsAccelerator(a.Name) {
+			continue
+		}
 		most += float64(a.Value)
 		used += float64(want.Value(a.Name))
 		out.Accelerators = max(out.Accelerators, ratio(float64(want.Value(a.Name)), float64(a.Value)))
@@ -412,10 +406,7 @@ func (m *maker) pods() {
 					out.Own = append(out.Own, decisions.VerdictOf(*own))
 				}
 			}
-			out.Answers = answersOf(v.Groups)
-			if v.Tried != nil {
-				out.Tried = v.Tried.Text
-			}
+			out.answer(v)
 		}
 		m.view.State.PodsWaiting += out.Pods
 		if l := m.view.State.Longest; l.IsZero() || out.Since.Before(l) {
@@ -436,20 +427,32 @@ func rank(c *Class) int {
 	return 1
 }
 
-// answersOf puts groups with equal answers together, the nearest to a yes first.
-func answersOf(groups []model.GroupVerdict) []Answer {
-	var out []Answer
-	at := map[[2]string]int{}
-	for _, g := range groups {
-		key := [2]string{string(g.Reason), g.Detail}
+// answer puts groups with equal answers together, the nearest to a yes first. A fix that was tried stands with the
+// group that it begins with, before all others, or with what is said of the class itself.
+func (c *Class) answer(v *model.PendingVerdict) {
+	at := map[[3]string]int{}
+	for _, g := range v.Groups {
+		said, own := decisions.VerdictOf(g.Verdict), ""
+		if v.Tried != nil && v.Tried.Group == g.Group {
+			c.Tried, said.Fix, own = v.Tried.Text, v.Tried.Text, string(g.Group)
+		}
+		key := [3]string{string(g.Reason), g.Detail, own}
 		i, ok := at[key]
 		if !ok {
-			i = len(out)
+			i = len(c.Answers)
 			at[key] = i
-			out = append(out, Answer{Verdict: decisions.VerdictOf(g.Verdict)})
+			c.Answers = append(c.Answers, Answer{Verdict: said})
 		}
-		out[i].Groups = append(out[i].Groups, g.Group)
+		c.Answers[i].Groups = append(c.Answers[i].Groups, g.Group)
 	}
-	slices.SortStableFunc(out, func(a, b Answer) int { return a.Reason.Distance() - b.Reason.Distance() })
-	return out
+	far := func(a Answer) int {
+		if v.Tried != nil && a.Groups[0] == v.Tried.Group {
+			return -1
+		}
+		return a.Reason.Distance()
+	}
+	slices.SortStableFunc(c.Answers, func(a, b Answer) int { return far(a) - far(b) })
+	if v.Tried != nil && v.Tried.Group == "" && v.Skipped != nil {
+		c.Tried, c.Own[0].Fix = v.Tried.Text, v.Tried.Text
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -88,22 +86,6 @@ type use struct {
 	unknown bool
 }
 
-// accelerators are the resources that make a node one of an accelerator, by
-// their names or the beginnings of them.
-var accelerators = []string{
-	"nvidia.com/gpu", "nvidia.com/mig-", "amd.com/gpu", "gpu.intel.com/", "aws.amazon.com/neuron", "google.com/tpu",
-	"habana.ai/gaudi",
-}
-
-func isAccelerator(name corev1.ResourceName) bool {
-	for _, a := range accelerators {
-		if strings.HasPrefix(string(name), a) {
-			return true
-		}
-	}
-	return false
-}
-
 // useOf sums the requests of all pods on the node, those nominated to it
 // included. Pods of DaemonSets and static ones are left out where that is asked.
 func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
@@ -126,7 +108,7 @@ func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 	}
 	has := s.Contents.Shapes[n.Shape].Allocatable
 	for _, a := range has.Extended {
-		if a.Value > 0 && isAccelerator(a.Name) {
+		if a.Value > 0 && model.IsAccelerator(a.Name) {
 			u := use{
 				resource: string(a.Name), fraction: float64(sum.Value(a.Name)) / float64(a.Value),
 				threshold: p.GPUThreshold, flag: "--scale-down-gpu-utilization-threshold",

@@ -42,18 +42,39 @@ function patch(old, now) {
   while (at) { const next = at.nextSibling; at.remove(); at = next; }
 }
 
-let fetching = false, again = false;
+// tell shows what keeps the page from being up to date; nothing hides it.
+function tell(text) {
+  const lost = document.getElementById("lost");
+  lost.textContent = text;
+  lost.hidden = !text;
+}
+
+const refreshAfter = 60_000, retryAfter = 5_000; // milliseconds
+let fetching = false, again = false, refreshed = Date.now(), retry;
 async function refresh() {
   if (fetching) { again = true; return; }
   fetching = true;
+  clearTimeout(retry);
+  let wait = 0;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
-    localize(now);
-    for (const id of ["top", "main"]) patch(document.getElementById(id), document.adoptNode(now.getElementById(id)));
-  } catch { /* the stream says when the leader is back */ } finally {
+    if (answer.status === 503) wait = 1000 * (Number(answer.headers.get("Retry-After")) || 0) || retryAfter;
+    if (now.getElementById("main")) {
+      localize(now);
+      for (const id of ["top", "main"]) patch(document.getElementById(id), document.adoptNode(now.getElementById(id)));
+      tell("");
+    } else {
+      tell(`This page is refused now: ${now.body.textContent.trim()}`);
+      wait ||= retryAfter;
+    }
+    refreshed = Date.now();
+  } catch {
+    tell("The autoscaler cannot be reached. What stands here is old; it is tried again.");
+    wait = retryAfter;
+  } finally {
     fetching = false;
-    if (again) { again = false; refresh(); }
+    if (again) { again = false; refresh(); } else if (wait && !document.hidden) retry = setTimeout(refresh, wait);
   }
 }
 
@@ -61,22 +82,42 @@ function hear(news) {
   if (news.looked !== looked) { looked = news.looked; heard = Date.now(); }
 }
 
-let stream;
+// A stream that breaks is opened again by the browser; one that is refused is not, so that it is tried again here, less
+// and less often.
+const firstPause = 1_000, longestPause = 30_000;
+let stream, pause = firstPause, reopen;
 function watch() {
   stream = new EventSource("/api/v1/events");
-  let number;
+  let seen;
   stream.addEventListener("change", (e) => {
-    const news = JSON.parse(e.data);
+    const news = JSON.parse(e.data), now = `${news.number} ${news.leads} ${news.leader}`;
     hear(news);
-    if (number !== news.number) refresh();
-    number = news.number;
+    if (seen !== now) refresh();
+    seen = now;
   });
-  stream.addEventListener("look", (e) => hear(JSON.parse(e.data)));
+  stream.addEventListener("look", (e) => {
+    hear(JSON.parse(e.data));
+    if (Date.now() - refreshed > refreshAfter) refresh(); // the charts go on while nothing is decided
+  });
+  stream.addEventListener("open", () => { pause = firstPause; });
+  stream.addEventListener("error", () => {
+    tell("The connection to the autoscaler is lost; it is tried again. Another process may lead by now: plimsoll ui finds it.");
+    if (stream?.readyState !== EventSource.CLOSED) return;
+    reopen = setTimeout(watch, pause);
+    pause = Math.min(2 * pause, longestPause);
+  });
 }
 
-// A page that is hidden closes its stream, so that it costs the leader nothing.
+function unwatch() {
+  clearTimeout(reopen);
+  clearTimeout(retry);
+  stream?.close();
+  stream = undefined;
+}
+
+// A page that is hidden is not kept up to date: it costs the leader nothing then.
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) { stream?.close(); stream = undefined; } else if (!stream) { watch(); }
+  if (document.hidden) unwatch(); else if (!stream) watch();
 });
 
 setInterval(() => {
