@@ -65,6 +65,7 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	// Pods whose nodes are being emptied have room before all others (rule L7).
 	m.room.PlaceBegun()
 	m.room.PlaceMoves()
+	m.plan.MadeUp = m.room.MadeUp()
 	// 5. to 7. Pods that wait: room that is there or on its way, then new nodes. They may
 	// have the room of drafts, or the draft itself, before anything is bought.
 	m.grow()

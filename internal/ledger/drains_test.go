@@ -717,7 +717,8 @@ func TestRemovalInAnUnreadableGroup(t *testing.T) {
 }
 
 // TestDisplaced: the controllers of evicted pods are known beyond the drain and over
-// a restart, until half an hour has passed and none of their pods is without a node.
+// a restart, until half an hour has passed, none of their pods is without a node and some controller
+// has made a pod; else for six hours.
 func TestDisplaced(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)
@@ -740,8 +741,26 @@ func TestDisplaced(t *testing.T) {
 	want(t, "25 minutes later", len(e.l.Standing().Displaced), 1)
 	e.second += 5*60 + 1
 	e.look()
-	want(t, "half an hour later", len(e.l.Standing().Displaced), 0)
+	want(t, "half an hour later, and no controller has made a pod", len(e.l.Standing().Displaced), 1)
+	e.pods = append(e.pods, model.Pod{Name: "other", UID: "uid-other", Owner: "set-other", Created: at(e.second).Unix()})
+	e.look()
+	want(t, "another has made one", len(e.l.Standing().Displaced), 0)
 	want(t, "which is news", e.l.News(), true)
+
+	for came, after := range map[bool]int{true: 0, false: 1} {
+		e = newEmptying(t)
+		e.until(model.Evicting)
+		e.call(evictCall("a"))
+		if came {
+			e.l.Note(&model.Snapshot{Now: at(e.second)}, model.Plan{MadeUp: []types.UID{"set-a"}})
+		}
+		e.second += 30*60 + 1
+		e.look()
+		want(t, fmt.Sprintf("half an hour later; it has made one: %v", came), len(e.l.Standing().Displaced), after)
+		e.second += 330 * 60
+		e.look()
+		want(t, "six hours later", len(e.l.Standing().Displaced), 0)
+	}
 }
 
 // TestRefusalsSurvive: a new leader does not begin to count again for how long
@@ -753,7 +772,8 @@ func TestMovedAgain(t *testing.T) {
 	e.until(model.Evicting)
 	e.call(evictCall("a"))
 	move := func(name string) model.Displaced {
-		e.pods = []model.Pod{{Name: name, UID: types.UID("uid-" + name), Owner: "set-a", Created: at(e.second).Unix()}}
+		e.pods = []model.Pod{{Name: "later", UID: "uid-later", Owner: "set-later", Created: at(e.second + 60).Unix()},
+			{Name: name, UID: types.UID("uid-" + name), Owner: "set-a", Created: at(e.second).Unix()}}
 		e.look()
 		e.call(evictCall(name))
 		return e.l.Standing().Displaced["set-a"]

@@ -266,6 +266,11 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	l.noteVerdicts(s, &p)
 	l.moves = append(slices.Clip(l.moves), p.Moves...)
 	l.brakes, l.resume, l.unseen = p.Brakes, p.Resume, p.Unseen
+	for _, owner := range p.MadeUp {
+		d := l.displaced[owner]
+		d.Came = true
+		l.displaced[owner] = d
+	}
 	l.dropArrivals(s, p)
 	l.noteDoubts(s, p)
 }

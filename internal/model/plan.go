@@ -171,6 +171,8 @@ type Plan struct {
 	// Resume is where the search for unneeded nodes goes on in the next cycle,
 	// empty if it got to the end.
 	Resume string
+	// MadeUp are the controllers that are seen to have made a pod since the last of theirs was evicted; sorted.
+	MadeUp []types.UID
 	// Unseen are the digests of the classes that pods wait of and that the cycle's
 	// steps did not suffice for; they are first in the next, in this order.
 	Unseen []string

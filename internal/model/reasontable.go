@@ -386,7 +386,7 @@ var ReasonSections = []ReasonSection{
 				"scheduler has not looked at a replacement.",
 			"Nothing, if the room was taken by chance; see `--max-replacement-wait`, and why that pod waits (a gate, " +
 				"no room), or why none comes (a quota, a webhook). A controller that was scaled down meanwhile holds its " +
-				"nodes for half an hour."},
+				"nodes for half an hour, and for up to six hours if no controller has made any pod since."},
 		{CompanyMoves, 0,
 			"One of its pods has a required affinity to pods that are on their way (evicted by another removal, or " +
 				"waiting for a node), or they have one to it. Moved at the same time, they might end up apart.",

@@ -59,6 +59,8 @@ type Displaced struct {
 	Again   time.Time `json:"again,omitzero"`
 	Times   int       `json:"times,omitempty"`
 	Resting time.Time `json:"resting,omitzero"`
+	// Came: the controller has made a pod since the last eviction. It may be gone again, where fewer are wanted.
+	Came bool `json:"came,omitempty"`
 }
 
 // CameFor reports whether a pod that was created then may have come for one that was evicted.

@@ -48,6 +48,10 @@ var table = []mutant{
 	{"L7: an emptied node takes no pods that wait", "internal/removal/next.go", unit,
 		`case v.Wanted && d.Stage == model.Evicting:`, `case false:`},
 	{"L7: the taint is kept where pending pods fit", "internal/removal/next.go", unit, `case v.Wanted:`, `case false:`},
+	{"services lose pods while no controller works", "internal/removal/failure.go", unit | play,
+		`|| !mayMake(d):`, `|| false:`},
+	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
+		`m.ending || d.Came || model`, `m.ending || model`},
 	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless
 }`, `return nil
 }`},

@@ -62,8 +62,12 @@ func brief(why string) string {
 }
 
 // settled is how long after an eviction the controller of the pod is looked at for a
-// replacement. If it has made none by then, it wants fewer pods.
-const settled = 30 * time.Minute
+// replacement. If it has made none by then, it wants fewer pods; or no controller works, if none has
+// made any pod since. Then it is looked at for longer: else services would lose a pod every half hour.
+const (
+	settled = 30 * time.Minute
+	stuck   = 6 * time.Hour
+)
 
 // Displace takes note that a pod of a controller was evicted. The note outlives the
 // removal: other nodes have pods of the same controller.
@@ -72,7 +76,7 @@ func Displace(all map[types.UID]model.Displaced, news *News) {
 	if d.First.IsZero() {
 		d.First = news.Asked
 	}
-	d.Last = news.Asked
+	d.Last, d.Came = news.Asked, false
 	if news.Again {
 		if d.Resting.IsZero() || !d.Rests().After(news.Asked) {
 			d.Resting = news.Asked
@@ -102,6 +106,10 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 	if !late {
 		return false
 	}
+	youngest := youngestMade(seen)
+	mayMake := func(d model.Displaced) bool {
+		return d.Last.IsZero() || d.Came || model.CameAfter(youngest, d.Last) || seen.Now.Sub(d.Last) > stuck
+	}
 	waits := map[types.UID]bool{}
 	for i := range seen.Unbound {
 		p := &seen.Unbound[i]
@@ -114,7 +122,7 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 	forgotten := false
 	for owner, d := range all {
 		switch {
-		case !old(d) || waits[owner]:
+		case !old(d) || waits[owner] || !mayMake(d):
 			continue
 		case d.Rests().After(seen.Now):
 			all[owner] = model.Displaced{Again: d.Again, Times: d.Times, Resting: d.Resting}
@@ -124,4 +132,20 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 		forgotten = true
 	}
 	return forgotten
+}
+
+// youngestMade is when the youngest pod was created that some controller has made.
+func youngestMade(seen *model.Observation) (created int64) {
+	look := func(pods []model.Pod) {
+		for i := range pods {
+			if p := &pods[i]; p.Owner != "" && p.Flags&model.Mirror == 0 {
+				created = max(created, p.Created)
+			}
+		}
+	}
+	for i := range seen.Nodes {
+		look(seen.Nodes[i].Pods)
+	}
+	look(seen.Unbound)
+	return created
 }

@@ -128,6 +128,18 @@ func (r *Room) Lacks(owner types.UID) string {
 	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
 }
 
+// MadeUp are the controllers that have made a pod since the last of theirs was evicted, sorted. The youngest pods go
+// first where a controller is scaled down: later, nothing may show that one came.
+func (r *Room) MadeUp() (owners []types.UID) {
+	for owner, d := range r.snap.Displaced {
+		if m := r.made[owner]; m != nil && !d.Last.IsZero() && !d.Came && model.CameAfter(m.youngest, d.Last) {
+			owners = append(owners, owner)
+		}
+	}
+	slices.Sort(owners)
+	return owners
+}
+
 // Replaces reports whether a pod may have come for one that was evicted a short while ago.
 func (r *Room) Replaces(p *model.Pod) bool {
 	return r.snap.Displaced[p.Owner].CameFor(p.Created)
@@ -175,7 +187,7 @@ func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack
 			out[owner] = lack{pod, pod.since()}
 			continue
 		}
-		if m.ending || model.CameAfter(m.youngest, d.Last) {
+		if m.ending || d.Came || model.CameAfter(m.youngest, d.Last) {
 			continue // some controllers make the next one when the last has ended
 		}
 		if due := d.Last.Add(arrives); !s.Now.Before(due) {
