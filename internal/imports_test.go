@@ -112,7 +112,7 @@ var rules = []rule{
 	{"internal/ask", []string{"internal/ledger", "internal/loop", "internal/model", "internal/observe", "internal/schedsim", "provider"}, "it turns the loop's crank on values, and reads nothing itself"},
 	{"internal/calibrate", []string{"internal/catalog", "internal/decide", "internal/model", "internal/snapshot", "provider"}, "it takes the time of decisions, by a clock that it is given"},
 	{"internal/explain", []string{"internal/budget", "internal/window", "internal/catalog", "internal/decide",
-		"internal/pack", "internal/removal/rules", "internal/schedsim", "internal/snapshot", "internal/model",
+		"internal/removal/rules", "internal/schedsim", "internal/snapshot", "internal/model",
 		"provider"}, "it answers with what deciding says, and renders nothing"},
 	{"internal/migrate", []string{"internal/config", "internal/config/v1alpha1", "provider/wiring"},
 		"it reads flags as a run does, writes files as a run reads them, and asks no cluster"},

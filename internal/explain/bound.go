@@ -2,14 +2,10 @@ package explain
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/internal/pack"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
@@ -27,31 +23,25 @@ type Bound struct {
 	Gap []string `json:"gap,omitempty"`
 }
 
-const (
-	// boundSteps is what the search for one bound may take: some 0.2 s.
-	boundSteps = 8_000_000
-	// priceUnits is how finely prices are told apart.
-	priceUnits = 1e5
-)
+// boundSteps is what the search for one bound may take: some 0.2 s.
+const boundSteps = 8_000_000
 
 // bound is nil where nothing is bought for pods.
 func (a *answer) bound() *Bound {
 	b := &Bound{}
 	counts := map[model.ClassID]int{}
-	grown := map[int]int{}
 	cost, priced := 0.0, true
 	for i := range a.plan.Grow {
 		g := &a.plan.Grow[i]
 		if len(g.Pods) == 0 {
 			continue // it fills a minimum
 		}
-		nodes, at := g.To-g.From, a.group(g.Group)
+		nodes := g.To - g.From
 		b.Nodes += nodes
-		grown[at] = nodes
 		for _, pods := range g.Pods {
 			counts[pods.Class] += pods.Count
 		}
-		if price := a.newNodePrice(at); price != nil {
+		if price := a.newNodePrice(a.group(g.Group)); price != nil {
 			cost = cents(cost + *price*float64(nodes))
 		} else {
 			priced = false
@@ -62,10 +52,10 @@ func (a *answer) bound() *Bound {
 	}
 	w := schedsim.Load(nil, a.snap)
 	defer w.Close()
-	packing := a.packing(w, counts, grown)
-	b.AtLeast = max(int(packing.least()), a.plan.LowerBound)
-	if priced && packing.price(a) {
-		least := min(cost, max(float64(packing.least())/priceUnits, a.plan.PriceBound))
+	nodes, least, proven := decide.Bound(w, a.snap, a.policy, a.plan.Grow, boundSteps)
+	b.AtLeast = max(nodes, a.plan.LowerBound)
+	if priced && proven {
+		least = cents(max(least, a.plan.PriceBound))
 		b.CostPerHour, b.AtLeastPerHour = &cost, &least
 	}
 	if b.Nodes > b.AtLeast || b.CostPerHour != nil && *b.CostPerHour > *b.AtLeastPerHour {
@@ -109,104 +99,4 @@ func (a *answer) gap(w *schedsim.World, b *Bound, counts map[model.ClassID]int) 
 		why = append(why, "nodes are whole, and the search for a better plan has an end")
 	}
 	return why
-}
-
-// packing is what is bought, as a problem of numbers.
-type packing struct {
-	problem pack.Problem
-	groups  []int // by type
-}
-
-// packing has the pods by class as items, and the groups' new nodes as types. Where the cloud chooses what
-// a new node becomes, each of the forms is a type. grown is what the plan buys, by group.
-func (a *answer) packing(w *schedsim.World, counts map[model.ClassID]int, grown map[int]int) *packing {
-	classes := slices.Sorted(maps.Keys(counts))
-	columns := a.columns(classes)
-	p := &packing{problem: pack.Problem{Budget: boundSteps}}
-	for _, c := range classes {
-		perNode := pack.NoLimit
-		switch {
-		case w.OnePerNode(c):
-			perNode = 1
-		case !needsDomains(a.snap.Classes[c].Spec.Pod):
-			perNode = w.MostPerHost(c)
-		}
-		p.problem.Classes = append(p.problem.Classes, pack.Class{
-			Request: columns.of(a.snap.Classes[c].Spec.Requests), Count: counts[c], PerNode: perNode,
-		})
-	}
-	for i := range a.snap.Groups {
-		common, ok := w.GroupTemplate(i)
-		if !ok {
-			continue
-		}
-		forms := []schedsim.Template{common}
-		if landing := w.Landing(i); landing != nil {
-			forms = landing.Variants
-		}
-		g := &a.snap.Groups[i]
-		for _, form := range forms {
-			t := pack.Type{
-				Capacity: columns.of(w.Allocatable(form)), Price: 1, Max: max(g.Max-g.Expected, grown[i], 0), Holds: pack.Set{0},
-			}
-			for j, c := range classes {
-				if w.Suits(c, form) {
-					t.Holds.Add(j)
-				}
-			}
-			p.problem.Types = append(p.problem.Types, t)
-			p.groups = append(p.groups, i)
-		}
-	}
-	return p
-}
-
-// needsDomains reports whether a spread constraint of the pod wants a number of domains. New nodes are
-// domains, too: with enough of them, each may take more.
-func needsDomains(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(s corev1.TopologySpreadConstraint) bool {
-		return s.MinDomains != nil
-	})
-}
-
-// price gives the types their prices. It reports whether all of them have one.
-func (p *packing) price(a *answer) bool {
-	for i, group := range p.groups {
-		price := a.newNodePrice(group)
-		if price == nil {
-			return false
-		}
-		p.problem.Types[i].Price = max(1, int64(*price*priceUnits))
-	}
-	return true
-}
-
-// least is what no plan is below, in the types' prices. Numbers that no cluster has prove nothing.
-func (p *packing) least() int64 {
-	plan, err := pack.Solve(p.problem)
-	if err != nil {
-		return 0
-	}
-	return plan.PriceBound
-}
-
-// columns are the resources that are counted, in a fixed order: those of every pod, then others by name.
-type columns []corev1.ResourceName
-
-func (a *answer) columns(classes []model.ClassID) columns {
-	names := map[corev1.ResourceName]bool{}
-	for _, c := range classes {
-		for _, x := range a.snap.Classes[c].Spec.Requests.Extended {
-			names[x.Name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-func (c columns) of(r model.Resources) []int64 {
-	out := []int64{r.MilliCPU, r.Memory, r.Ephemeral, r.Pods}
-	for _, name := range c {
-		out = append(out, r.Value(name))
-	}
-	return out
 }

@@ -32,8 +32,9 @@ func TestTheBoundHolds(t *testing.T) {
 		w := draw(t)
 		c := w.Build(testkit.InOrder)
 		prices := &model.Prices{}
+		unit := rapid.SampledFrom([]float64{0.1, 0.00037, 1.0 / 3}).Draw(t, "unit")
 		for _, g := range c.Inventory().Groups {
-			prices = prices.WithGroup(g.ID, float64(rapid.IntRange(1, 40).Draw(t, "price"))/10)
+			prices = prices.WithGroup(g.ID, float64(rapid.IntRange(1, 40).Draw(t, "price"))*unit)
 		}
 		seen := c.Observation()
 		seen.Prices = prices
@@ -58,8 +59,8 @@ func TestTheBoundHolds(t *testing.T) {
 		if b.AtLeast < 1 || b.AtLeast > b.Nodes {
 			t.Errorf("%d nodes are bought, and any plan buys at least %d", b.Nodes, b.AtLeast)
 		}
-		if b.AtLeastPerHour == nil || *b.AtLeastPerHour > *b.CostPerHour {
-			t.Errorf("they cost %v, and any plan costs at least %v", b.CostPerHour, b.AtLeastPerHour)
+		if b.AtLeastPerHour == nil || *b.AtLeastPerHour <= 0 || *b.AtLeastPerHour > *b.CostPerHour {
+			t.Errorf("they cost %v, and the bound is %+v", *b.CostPerHour, b)
 		}
 	})
 }

@@ -62,10 +62,10 @@ func (pl *planner) first() model.Expander {
 // aNode rates all nodes alike.
 func aNode(head) (int64, bool) { return 1, true }
 
-// inMoney rates a node by its price, in units that are rounded down.
+// inMoney rates a node by its price, in units that are rounded down, but for what floating point adds and takes.
 func (pl *planner) inMoney(h head) (int64, bool) {
 	price, ok := pl.price(h)
-	return max(1, int64(math.Round(price*priceUnits*100)/100)), ok && price*priceUnits <= math.MaxInt32
+	return max(1, int64(price*priceUnits+1e-6)), ok && price*priceUnits <= math.MaxInt32
 }
 
 // leastRoom rates a node by its shares of all the CPU and of all the memory that the pods request. What
@@ -442,69 +442,4 @@ func (pl *planner) likePartners(kind []head, pods []model.Batch) []head {
 	}
 	slices.SortFunc(list, func(a, b head) int { return cmp.Compare(a.group, b.group) })
 	return list
-}
-
-// proof is how many nodes, and what price, no plan is below for pods that it serves.
-type proof struct {
-	nodes int
-	price int64
-}
-
-// whole reports whether the problem has every node that any plan may buy, so that its bound holds for all plans.
-func (pl *planner) whole(p *purchase) bool {
-	groups := 0
-	for _, h := range pl.heads {
-		if pl.w.Landing(h.group) != nil {
-			return false // a node may be one of the forms that has more than all of them
-		}
-		if pl.opening.hard(h.group) > 0 {
-			groups++
-		}
-	}
-	for i, kind := range p.kinds {
-		if p.Types[i].Max != pack.NoLimit {
-			return false
-		}
-		groups -= len(kind)
-	}
-	return groups == 0
-}
-
-// bound says what the new nodes cost, and what is proven of any plan that puts the same pods onto new nodes
-// within the limits.
-func (pl *planner) bound(r *Result) {
-	counts, priced := map[model.ClassID]int{}, true
-	for i := range r.Grow {
-		for _, b := range r.Grow[i].Pods {
-			counts[b.Class] += b.Count
-		}
-	}
-	var forms []head
-	for _, h := range pl.heads {
-		price, ok := pl.price(h)
-		priced = priced && (ok || pl.opening.hard(h.group) == 0)
-		r.Price += price * float64(pl.grown[h.group].nodes)
-		if h.landing = pl.w.Landing(h.group); h.landing == nil {
-			forms = append(forms, h)
-			continue
-		}
-		for _, t := range h.landing.Variants {
-			h.template = t
-			forms = append(forms, h)
-		}
-	}
-	var pods []model.Batch
-	for _, c := range slices.Sorted(maps.Keys(counts)) {
-		pods = append(pods, model.Batch{Class: c, Count: counts[c]})
-	}
-	most := func(group int) int { return max(pl.opening.hard(group), pl.grown[group].nodes) }
-	plan, _ := pl.pack(pl.purchase(pods, forms, aNode, most), 0)
-	r.LowerBound = max(plan.NodeBound, pl.proven.nodes)
-	if !priced {
-		r.Price = 0
-		return
-	}
-	r.Price = math.Round(r.Price*priceUnits) / priceUnits
-	plan, _ = pl.pack(pl.purchase(pods, forms, pl.inMoney, most), 0)
-	r.PriceBound = min(r.Price, float64(max(plan.PriceBound, pl.proven.price))/priceUnits)
 }
