@@ -62,8 +62,39 @@ func linesBefore(data []byte, offset int64) int {
 	return bytes.Count(data[:min(max(0, int(offset)), len(data))], []byte("\n"))
 }
 
+// relativeTime is how kwokctl snapshot export writes a time: as nanoseconds since the export.
+var relativeTime = regexp.MustCompile(`\$\(time-offset-nanosecond (-?\d+)\)`)
+
+// absolute puts times into a text that are relative to when it was written. It reports whether there are any.
+func absolute(text []byte, written time.Time) ([]byte, bool) {
+	if !bytes.Contains(text, []byte("$(time-offset-nanosecond ")) {
+		return text, false
+	}
+	return relativeTime.ReplaceAllFunc(text, func(found []byte) []byte {
+		n, err := strconv.ParseInt(string(relativeTime.FindSubmatch(found)[1]), 10, 64)
+		if err != nil {
+			return found
+		}
+		return []byte(written.Add(time.Duration(n)).UTC().Format(metav1.RFC3339Micro))
+	}), true
+}
+
 // parse reads a piece.
 func (p piece) parse() ([]parsed, error) {
+	var relative bool
+	if p.data, relative = absolute(p.data, p.written); relative {
+		p.written = p.written.Round(time.Microsecond)
+	}
+	all, err := p.parsed()
+	for i := range all {
+		if relative { // it says when it was written
+			all[i].newest = p.written
+		}
+	}
+	return all, err
+}
+
+func (p piece) parsed() ([]parsed, error) {
 	data := p.data
 	if p.yaml {
 		var err error

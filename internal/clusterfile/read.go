@@ -94,7 +94,7 @@ const stdinName = "stdin"
 
 // readFile hands over the objects of a file, which may be packed.
 func readFile(name string, stdin io.Reader, emit func(piece) error) error {
-	in := stdin
+	in, written := stdin, time.Now()
 	if name == "-" {
 		name = stdinName
 	} else {
@@ -104,6 +104,9 @@ func readFile(name string, stdin io.Reader, emit func(piece) error) error {
 		}
 		defer file.Close()
 		in = file
+		if info, err := file.Stat(); err == nil {
+			written = info.ModTime()
+		}
 	}
 	buffered := bufio.NewReader(in)
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -119,7 +122,7 @@ func readFile(name string, stdin io.Reader, emit func(piece) error) error {
 		return fmt.Errorf("read %s: it is UTF-16, as some shells write files; write it as UTF-8", name)
 	}
 	return split(name, held, func(p piece) error {
-		held.one = 0
+		held.one, p.written = 0, written
 		return emit(p)
 	})
 }

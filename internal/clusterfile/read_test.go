@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
+	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
 // put writes files into a folder of the test's own.
@@ -155,6 +157,65 @@ kind: List
 	}
 	if seen.Priorities == nil || len(seen.Nodes) != 1 || len(seen.Nodes[0].Object.Spec.Taints) != 1 {
 		t.Errorf("priorities %v, nodes %v", seen.Priorities, seen.Nodes)
+	}
+}
+
+// TestWhatOtherToolsWrite: what kubectl get prints and kwokctl snapshot export writes of one cluster is that cluster,
+// with the ages that things have. kwokctl does not export all kinds, and its times are relative to the export.
+func TestWhatOtherToolsWrite(t *testing.T) {
+	exported := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	file := filepath.Join(t.TempDir(), "kwokctl.yaml")
+	text, err := os.ReadFile(filepath.Join("testdata", "kwokctl.yaml"))
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err == nil {
+		err = os.Chtimes(file, exported, exported)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []string{"DaemonSet default/agent", "Namespace /default", "Namespace /shop", "Node /node-0",
+		"Node /node-1", "PersistentVolume /pv-data", "PersistentVolumeClaim shop/data", "Pod shop/web-7d9f-00000",
+		"Pod shop/web-7d9f-00001", "Pod shop/web-7d9f-00002", "Pod shop/web-7d9f-00003",
+		"Pod shop/web-7d9f-00004", "Pod shop/web-7d9f-00005"}
+	for name, x := range map[string]struct {
+		objects []string
+		skipped map[string]int
+	}{
+		file: {both,
+			map[string]int{"ConfigMap": 1, "Deployment": 1, "PriorityClass": 1, "ReplicaSet": 1, "ServiceAccount": 1}},
+		filepath.Join("testdata", "kubectl.yaml"): {
+			append([]string{"CSINode /node-0", "CSINode /node-1", "PodDisruptionBudget shop/web", "StorageClass /disk"},
+				both...),
+			map[string]int{"Deployment": 1, "PriorityClass": 1, "ReplicaSet": 1}},
+	} {
+		c, err := clusterfile.Read(t.Context(), []string{name}, nil)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		got := names(t, c)
+		slices.Sort(got)
+		slices.Sort(x.objects)
+		if diff := cmp.Diff(x.objects, got); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(x.skipped, c.Skipped); diff != "" {
+			t.Errorf("skipped (-want +got):\n%s", diff)
+		}
+		if !c.Time.Equal(exported) {
+			t.Errorf("%s: time %s, want %s", name, c.Time, exported)
+		}
+		if labels := c.GuessGroups(); len(labels) != 1 || labels[0] != "nodepool" {
+			t.Errorf("%s: groups by %v", name, labels)
+		}
+		cycle := decide(t, c, testkit.Policy())
+		grown, waits := cycle.Plan.Grow, cycle.Snapshot.Pending
+		if len(grown) != 1 || grown[0].From != 2 || grown[0].To != 3 || len(waits) != 1 ||
+			cycle.Snapshot.Now.Sub(waits[0].Oldest) != 10*time.Minute {
+			t.Errorf("%s: %s", name, cycle.Plan.Text(cycle.Snapshot))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // piece is the text of one object, and where it begins.
@@ -17,6 +18,8 @@ type piece struct {
 	line int
 	data []byte
 	yaml bool
+	// written is when the file was, which times in it may be relative to.
+	written time.Time
 	// list has the apiVersion and kind of the list that it is an item of, if they stand before it.
 	list typeMeta
 }
