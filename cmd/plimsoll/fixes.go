@@ -100,8 +100,11 @@ func (f *fixes) told(c model.Cycle) model.Cycle {
 			}
 		}
 		there[digest] = k
-		if k.fix != nil && k.said == saidOf(v) {
-			v.Tried = &model.TriedFix{Group: k.group, Text: k.fix.Text}
+		if k.said == saidOf(v) {
+			v.Tried = &model.TriedFix{}
+			if k.fix != nil {
+				v.Tried.Group, v.Tried.Text = k.group, k.fix.Text
+			}
 		}
 	}
 	f.known = there

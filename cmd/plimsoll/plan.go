@@ -48,6 +48,7 @@ func planNow(cmd *cobra.Command, q *question, format cli.Format) error {
 		return err
 	}
 	plan := explain.PlanOf(cycle, s.config.Policy)
+	plan.Try(cycle, s.config.Policy)
 	if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
 		return err
 	}
@@ -73,12 +74,15 @@ func planUntilRest(cmd *cobra.Command, q *question, format cli.Format) error {
 	start := ask.Cluster{Objects: c.Objects, Settings: s.observing(), Memory: c.Memory, Now: c.Time}
 	start.Groups, start.GroupsErr = c.Groups()
 	var course explain.Course
+	var last model.Cycle
 	course.AtRest, err = ask.UntilRest(cmd.Context(), start, s.config.Policy, func(cycle model.Cycle) {
 		course.Add(cycle, s.config.Policy)
+		last = cycle
 	})
 	if err != nil {
 		return err
 	}
+	course.Last.Try(last, s.config.Policy)
 	if err := cli.Course(cmd.OutOrStdout(), course, format); err != nil {
 		return err
 	}

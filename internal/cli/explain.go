@@ -76,9 +76,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	if q.Outlook == explain.Served || q.Left < p.Equal {
 		fmt.Fprintf(b, "%s\n", strings.Join(roomText(q), ", "))
 	}
-	if len(q.Groups) > 0 {
-		answersTable(b, p, all)
-	}
+	answersTable(b, q.Groups, p.Time, all)
 	fmt.Fprintf(b, "existing %s", number(q.Existing.Nodes, "node"))
 	for i, r := range q.Existing.Reasons {
 		sep := ", "
@@ -92,7 +90,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	}
 	b.WriteString("\n")
 	if q.Unsearched {
-		b.WriteString("Not every fix was tried: there are too many groups, or too large a cluster.\n")
+		b.WriteString(unsearched)
 	}
 	if q.Verdict != nil {
 		if !q.Verdict.Since.IsZero() {
@@ -118,48 +116,64 @@ func roomText(q *explain.PendingPod) (out []string) {
 	return out
 }
 
+// unsearched is what is said where the search for fixes has ended early.
+const unsearched = "Not every fix was tried: there are too many groups, or too large a cluster.\n"
+
+// worksIf says what would let the pods in.
+func worksIf(g *explain.GroupAnswer, now time.Time) string {
+	switch {
+	case g.WorksIf != nil:
+		return g.WorksIf.Short
+	case g.Instead != "":
+		return g.Instead
+	case g.Until.After(now):
+		return "wait " + duration.HumanDuration(g.Until.Sub(now))
+	}
+	return "–"
+}
+
 // answersTable has a row for each group; groups that say the same, with the same fix, are one, unless all are asked
 // for.
-func answersTable(b *strings.Builder, p *explain.Pod, all bool) {
+func answersTable(b *strings.Builder, groups []explain.GroupAnswer, now time.Time, all bool) {
+	if len(groups) == 0 {
+		return
+	}
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	row(table, "GROUP", "RESULT", "REASON", "DETAIL", "WOULD WORK IF")
 	type line struct {
-		cells []string
-		more  int
+		groups []string
+		cells  []string
 	}
 	var lines []*line
 	at := map[string]*line{}
-	for _, g := range p.Pending.Groups {
-		result, works := "no", "–"
+	for i := range groups {
+		g := &groups[i]
+		result := "no"
 		if g.Fits {
 			result = "fits"
 		}
-		if g.WorksIf != nil {
-			works = g.WorksIf.Short
-		} else if g.Until.After(p.Time) {
-			works = "wait " + duration.HumanDuration(g.Until.Sub(p.Time))
-		}
-		cells := []string{result, string(g.Reason), g.Detail, works}
+		cells := []string{result, string(g.Reason), g.Detail, worksIf(g, now)}
 		key := strings.Join(cells, "\x00")
 		if same := at[key]; same != nil && !all {
-			same.more++
+			same.groups = append(same.groups, string(g.Group))
 			continue
 		}
-		at[key] = &line{cells: append([]string{string(g.Group)}, cells...)}
+		at[key] = &line{[]string{string(g.Group)}, cells}
 		lines = append(lines, at[key])
 	}
 	shown := len(lines)
 	if !all {
-		shown = min(shown, 2*most)
+		shown = min(shown, most)
 	}
 	for _, l := range lines[:shown] {
-		if l.more > 0 {
-			l.cells[0] += fmt.Sprintf(" and %d more", l.more)
+		who := strings.Join(l.groups[:min(3, len(l.groups))], ", ")
+		if more := len(l.groups) - 3; more > 0 {
+			who += fmt.Sprintf(" and %d more", more)
 		}
-		row(table, l.cells...)
+		row(table, append([]string{who}, l.cells...)...)
 	}
 	if more := len(lines) - shown; more > 0 {
-		row(table, andMore(more)+"; -o wide has all")
+		row(table, andMore(more)+" answers; -o wide has all")
 	}
 	table.Flush()
 }

@@ -201,7 +201,16 @@ func (t *planText) pending(b *strings.Builder) {
 				fmt.Fprintln(b, verdict(why, t.p.Time))
 			}
 		}
-		t.groups(b, v.Groups)
+		switch {
+		case v.Fix != nil:
+			fmt.Fprintf(b, "Nearest fix: %s\n", oneLine(v.Fix.Text))
+		case len(v.Groups) > 0 && !v.Untried:
+			b.WriteString("No fix was found.\n")
+		}
+		answersTable(b, v.Groups, t.p.Time, t.all)
+		if v.Unsearched {
+			b.WriteString(unsearched)
+		}
 	}
 	if more := len(waiting) - shown; more > 0 {
 		fmt.Fprintf(b, "\n%s classes of pods stay pending; -o wide has all\n", andMore(more))
@@ -214,41 +223,6 @@ func waitedFor(now, since time.Time) string {
 		return ""
 	}
 	return ", for " + age(now, since)
-}
-
-// groups has a row for each answer; groups that say the same are one.
-func (t *planText) groups(b *strings.Builder, groups []explain.GroupVerdict) {
-	if len(groups) == 0 {
-		return
-	}
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "GROUP\tREASON\tDETAIL\tWOULD CHANGE WITH")
-	var said [][]explain.GroupVerdict
-	for _, g := range groups {
-		i := slices.IndexFunc(said, func(s []explain.GroupVerdict) bool {
-			return s[0].Reason == g.Reason && s[0].Detail == g.Detail
-		})
-		if i < 0 || t.all {
-			said = append(said, nil)
-			i = len(said) - 1
-		}
-		said[i] = append(said[i], g)
-	}
-	shown := t.shown(len(said))
-	for _, s := range said[:shown] {
-		who := string(s[0].Group)
-		for _, g := range s[1:min(3, len(s))] {
-			who += ", " + string(g.Group)
-		}
-		if len(s) > 3 {
-			who += fmt.Sprintf(" and %d more", len(s)-3)
-		}
-		row(table, who, string(s[0].Reason), s[0].Detail, fixText(&s[0].Verdict, t.p.Time))
-	}
-	if more := len(said) - shown; more > 0 {
-		row(table, andMore(more)+" answers; -o wide has all")
-	}
-	table.Flush()
 }
 
 // kept counts the nodes that stay, by reason.

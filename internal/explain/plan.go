@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -134,17 +135,19 @@ type Waiting struct {
 	Skipped   *Verdict `json:"skipped,omitempty"`
 	Disagrees *Verdict `json:"disagrees,omitempty"`
 	// Groups are what each group says of the pods that are left, the nearest to a yes first.
-	Groups []GroupVerdict `json:"groups,omitempty"`
+	Groups []GroupAnswer `json:"groups,omitempty"`
+	// Fix is the nearest change with which all of them get a node; nil if none was found.
+	Fix *Fix `json:"fix,omitempty"`
+	// Untried: no fix was looked for, so that the verdicts' words are all that is known. Unsearched: the search ended
+	// before all was tried.
+	Untried    bool `json:"untried,omitempty"`
+	Unsearched bool `json:"unsearched,omitempty"`
+
+	class model.ClassID
 }
 
 // Stays reports whether the plan leaves pods of the class without a node.
 func (w *Waiting) Stays() bool { return w.Left > 0 || w.Skipped != nil || w.Disagrees != nil }
-
-// GroupVerdict is what a group says of a class of pods.
-type GroupVerdict struct {
-	Group   provider.GroupID `json:"group"`
-	Verdict `json:",inline"`
-}
 
 // Kept counts the nodes that stay for one reason.
 type Kept struct {
@@ -152,7 +155,7 @@ type Kept struct {
 	Nodes  int          `json:"nodes"`
 }
 
-// PlanOf puts a turn of the loop into words.
+// PlanOf puts a turn of the loop into words. No fixes are tried: Try does that.
 func PlanOf(c model.Cycle, p model.Policy) Plan {
 	s, plan := c.Snapshot, &c.Plan
 	a := answer{s, plan, p, s.ClassNames()}
@@ -313,19 +316,15 @@ func (a *answer) pending() []Waiting {
 		w := Waiting{
 			Class: a.names[v.Class], Requests: a.snap.Classes[v.Class].Spec.Requests.String(), Since: v.Since.UTC(),
 			Pods: v.Pods, FitNow: v.Existing, FitSoon: v.Upcoming, FitBought: v.Planned, Left: v.Left, Delayed: v.Delayed,
-			Skipped: verdictOf(v.Skipped), Disagrees: verdictOf(v.Disagrees),
+			Skipped: verdictOf(v.Skipped), Disagrees: verdictOf(v.Disagrees), class: v.Class,
 		}
 		if w.Skipped != nil {
 			w.Left = v.Pods
 		}
 		if v.Left > 0 {
-			for j := range v.Groups {
-				w.Groups = append(w.Groups, GroupVerdict{v.Groups[j].Group, *verdictOf(&v.Groups[j].Verdict)})
-			}
-			slices.SortStableFunc(w.Groups, func(a, b GroupVerdict) int {
-				return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
-			})
+			w.Groups = answersOf(v, a.snap.Now)
 		}
+		w.Untried = searched(v)
 		out = append(out, w)
 	}
 	// Those that stay pending first, the largest of them at the top.
@@ -333,6 +332,32 @@ func (a *answer) pending() []Waiting {
 		return cmp.Or(-cmp.Compare(a.Left, b.Left), cmp.Compare(a.Class, b.Class))
 	})
 	return out
+}
+
+// planning bounds the search for fixes of all classes of a plan together.
+var planning = Effort{400, 120_000_000}
+
+// Try looks for what would give the pods a node that the plan of a cycle leaves without one, for those first of which
+// there are the most. Each class is answered as PodOf answers for one of its pods, as far as the effort for all of
+// them suffices.
+func (p *Plan) Try(c model.Cycle, policy model.Policy) {
+	left := planning
+	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: policy, memory: &c.Memory}
+	for i := range p.Pending {
+		w := &p.Pending[i]
+		if !w.Untried || left.Plans <= 0 || left.Steps <= 0 {
+			continue
+		}
+		if a.world == nil {
+			a.world = schedsim.Load(nil, a.snap)
+			defer a.world.Close()
+		}
+		a.effort = Effort{min(asking.Plans, left.Plans), min(asking.Steps, left.Steps)}
+		out := PendingPod{Groups: w.Groups}
+		used := a.search(w.class, &out)
+		left.Plans, left.Steps = left.Plans-used.Plans, left.Steps-used.Steps
+		w.Groups, w.Fix, w.Unsearched, w.Untried = out.Groups, out.Fix, out.Unsearched, false
+	}
 }
 
 func (a *answer) kept() []Kept {

@@ -84,6 +84,9 @@ type GroupAnswer struct {
 	Verdict `json:",inline"`
 	// WorksIf is the nearest fix that begins with this group; nil if none was found.
 	WorksIf *Fix `json:"worksIf,omitempty"`
+	// Instead is what can be said where no fix was found: that no setting helps and what is waited for, or what has not
+	// been tried.
+	Instead string `json:"instead,omitempty"`
 }
 
 // Existing counts the nodes that are there, by what they say to one more such pod.
@@ -219,20 +222,36 @@ func (a *asked) pending(q *model.Pending) *PendingPod {
 	case v.Disagrees != nil:
 		out.Outlook, out.Verdict = Waits, verdictOf(v.Disagrees)
 	}
+	out.Groups = answersOf(v, a.snap.Now)
+	if searched(v) {
+		a.search(q.Class, out)
+	}
+	return out
+}
+
+// searched reports whether a fix is looked for: where no room is found, or where pods are too unimportant to be looked
+// at.
+func searched(v *model.PendingVerdict) bool {
+	if v.Skipped != nil {
+		return v.Skipped.Reason == model.Expendable
+	}
+	return v.Left > 0
+}
+
+// answersOf are the groups' answers to a class, in the order in which the words of the verdicts are near to a yes.
+func answersOf(v *model.PendingVerdict, now time.Time) (out []GroupAnswer) {
 	for i := range v.Groups {
 		g := &v.Groups[i]
 		answer := GroupAnswer{Group: g.Group, Fits: !g.Reason.RefusesPod(), Verdict: *verdictOf(&g.Verdict)}
-		if g.Since.Equal(q.Oldest) || g.Since.Equal(a.snap.Now) {
+		if g.Since.Equal(v.Since) || g.Since.Equal(now) {
 			answer.Since = time.Time{} // one decision does not know since when it is the same
 		}
-		out.Groups = append(out.Groups, answer)
+		answer.Instead = instead(&answer.Verdict, now, false)
+		out = append(out, answer)
 	}
-	slices.SortStableFunc(out.Groups, func(a, b GroupAnswer) int {
+	slices.SortStableFunc(out, func(a, b GroupAnswer) int {
 		return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
 	})
-	if out.Outlook == Blocked || v.Skipped != nil && v.Skipped.Reason == model.Expendable {
-		a.search(q.Class, out)
-	}
 	return out
 }
 
@@ -247,34 +266,48 @@ func FixOf(c model.Cycle, p model.Policy, class model.ClassID, most Effort) (pro
 		return "", nil
 	}
 	out := a.pending(&a.snap.Pending[i])
-	for _, g := range out.Groups {
-		if out.Fix != nil && g.WorksIf == out.Fix {
-			return g.Group, out.Fix
-		}
+	if out.Fix != nil && len(out.Groups) > 0 {
+		return out.Groups[0].Group, out.Fix
 	}
 	return "", out.Fix
 }
 
-// search looks for what would let the pods in, group by group, the nearest first.
-func (a *asked) search(class model.ClassID, out *PendingPod) {
+// search looks for what would let the pods in, group by group, the nearest first by the words of the verdicts. Then the
+// groups stand in the order of what was found. It says what that took.
+func (a *asked) search(class model.ClassID, out *PendingPod) Effort {
 	r := newRelaxer(a, class)
 	defer r.close()
-	if out.Outlook == Waits {
-		out.Fix, out.Unsearched = r.counting(), r.exhausted()
-		return
-	}
-	for i := range out.Groups {
-		g := &out.Groups[i]
-		at := groupAt(a.snap, g.Group)
-		g.WorksIf = r.fix(at, model.Verdict{Reason: g.Reason, Until: g.Until})
-		if g.WorksIf != nil && (out.Fix == nil || closer(g.WorksIf, out.Fix) < 0) {
-			out.Fix, out.Verdict = g.WorksIf, &g.Verdict
+	if a.verdictOf(class).Skipped != nil {
+		out.Fix = r.counting()
+	} else {
+		for i := range out.Groups {
+			g := &out.Groups[i]
+			g.WorksIf = r.fix(groupAt(a.snap, g.Group), model.Verdict{Reason: g.Reason, Detail: g.Detail, Until: g.Until,
+				Fix: g.Fix})
+			if g.Instead = ""; g.WorksIf == nil {
+				g.Instead = instead(&g.Verdict, a.snap.Now, true)
+			}
+		}
+		slices.SortStableFunc(out.Groups, nearer)
+		if len(out.Groups) > 0 {
+			out.Fix, out.Verdict = out.Groups[0].WorksIf, &out.Groups[0].Verdict
 		}
 	}
 	out.Unsearched = r.exhausted()
-	if out.Fix == nil && len(out.Groups) > 0 {
-		out.Verdict = &out.Groups[0].Verdict
+	return Effort{r.tries, r.decider.Steps()}
+}
+
+// nearer orders groups' answers: those with a fix that works before all others, the nearest of them first.
+func nearer(a, b GroupAnswer) int {
+	switch {
+	case a.WorksIf != nil && b.WorksIf != nil:
+		return closer(a.WorksIf, b.WorksIf)
+	case a.WorksIf != nil:
+		return -1
+	case b.WorksIf != nil:
+		return 1
 	}
+	return 0
 }
 
 // verdictOf is what the plan says of a class that waits; nil where nothing was decided.

@@ -40,7 +40,7 @@ const (
 	OfWorkload Subject = "workload"
 	// OfPause is a pause that a person has made.
 	OfPause Subject = "pause"
-	// OfTime: waiting until To is enough.
+	// OfTime: waiting is enough, until To, or until what the text says has come about.
 	OfTime Subject = "time"
 )
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,37 +21,6 @@ const (
 	gib = 1 << 30
 	mib = 1 << 20
 )
-
-// steps are the ways in which the constraint behind a group's verdict can be relaxed. It is empty where
-// nothing that a person could sensibly change is known: an architecture, the zone of a volume.
-func (r *relaxer) steps(group int, v model.Verdict) []step {
-	switch v.Reason {
-	case model.GroupAtMax, model.PoolAtMax, model.MaxNodesTotal, model.CoresTotal, model.MemoryTotal,
-		model.ScaleFromZeroOff:
-		return []step{r.limit(group, v.Reason)}
-	case model.PoolShare:
-		return append(r.sizing(group), r.limit(group, model.PoolAtMax))
-	case model.GroupBackoff, model.GroupPaused, model.GroupBusy, model.GroupHeld, model.MaxNodesPerScaleUp:
-		return r.wait(group, v)
-	case model.HeldByOperator:
-		return []step{r.resume(group)}
-	case model.InsufficientResources:
-		return r.smaller(group)
-	case model.TaintNotTolerated:
-		return r.tolerating(group)
-	case model.NodeAffinity:
-		return r.unselective(group)
-	case model.PortConflict:
-		return r.portless()
-	case model.PodAffinity:
-		return r.unaffine()
-	case model.VolumeZone, model.VolumeNotBindable, model.VolumeLimit, model.VolumeInUse:
-		return r.without()
-	case model.TopologySpread, model.SpreadCapacity:
-		return append(r.unspread(), r.unselective(group)...)
-	}
-	return nil
-}
 
 // many is more nodes than the pods that wait can need.
 func (r *relaxer) many() int64 {
@@ -177,33 +145,6 @@ func raised(of Subject, name, field, called string, was, value int64) shown {
 	}
 	return shown{fmt.Sprintf("raise %s %d → %d", called, was, value), short,
 		[]Change{{Of: of, Name: name, Field: field, From: strconv.FormatInt(was, 10), To: strconv.FormatInt(value, 10)}}}
-}
-
-// wait lets the time pass after which a group may grow again.
-func (r *relaxer) wait(group int, v model.Verdict) []step {
-	rank, text, short := rankSoon, "wait for the next cycle", "next cycle"
-	to := ""
-	switch left := v.Until.Sub(r.snap.Now); {
-	case v.Reason == model.MaxNodesPerScaleUp:
-	case v.Until.IsZero():
-		return nil // it is unknown how long
-	default:
-		if left > time.Minute {
-			rank = rankTime
-		}
-		to = v.Until.UTC().Format(time.RFC3339)
-		short = "wait " + left.Round(time.Second).String()
-		text = "wait until " + v.Until.UTC().Format("15:04:05Z")
-	}
-	return []step{{about: "time of " + string(r.snap.Groups[group].ID), rank: rank,
-		cluster: func(s *model.Snapshot, p *model.Policy, _ int64) {
-			p.ScaleUp.MaxNodesPerScaleUp = 0
-			g := &s.Groups[group]
-			g.Busy, g.Unsure = nil, false
-			g.Rests = slices.DeleteFunc(slices.Clone(g.Rests), func(rest model.Rest) bool { return !rest.Until.After(v.Until) })
-			g.Holds = slices.DeleteFunc(slices.Clone(g.Holds), func(h provider.Hold) bool { return !h.Stands(v.Until) })
-		},
-		show: func(int64) shown { return shown{text, short, []Change{{Of: OfTime, To: to}}} }}}
 }
 
 // resume ends the pause that a group shares with others.

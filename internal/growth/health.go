@@ -25,7 +25,8 @@ func (g *Group) health(f *Fold) {
 		g.unhealthy = model.Verdict{
 			Reason: model.GroupUnhealthy,
 			Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", unready, all) + c.LostText(),
-			Fix:    fmt.Sprintf("at most %d of them, or %.0f%%, are", f.Rules.MaxUnready, f.Rules.MaxUnreadyShare*100),
+			Fix: fmt.Sprintf("at most %d of them, or %.0f%%, are missing or not ready", f.Rules.MaxUnready,
+				f.Rules.MaxUnreadyShare*100),
 		}.After(g.unhealthy, f.Seen.Now)
 	case g.dudsStop(f):
 		g.unhealthy = model.Verdict{

@@ -30,7 +30,7 @@ func (v *PendingVerdict) Without() int {
 // Nearest is what is nearest to a yes, and the group that says it; no group where it is said of the class as a
 // whole. A fix that was tried goes before the words of the verdicts.
 func (v *PendingVerdict) Nearest() (provider.GroupID, *Verdict) {
-	if v.Tried != nil {
+	if v.Tried != nil && v.Tried.Text != "" {
 		for i := range v.Groups {
 			if g := &v.Groups[i]; g.Group == v.Tried.Group {
 				tried := g.Verdict

@@ -282,7 +282,7 @@ type PendingVerdict struct {
 }
 
 // TriedFix is a change that gives pods room, as a trial has shown, and the group that it begins with; no group
-// where it is about the pods alone.
+// where it is about the pods alone. Without a text, none was found.
 type TriedFix struct {
 	Group provider.GroupID
 	Text  string

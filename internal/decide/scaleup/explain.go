@@ -179,6 +179,8 @@ func fix(r model.Reason) string {
 		return "another host port"
 	case model.VolumeZone, model.VolumeNotBindable:
 		return "a group in the volume's zone"
+	case model.NodeFeatures:
+		return "a group whose nodes declare the feature: those of a newer version, as a rule"
 	}
 	return ""
 }

@@ -50,6 +50,14 @@ func TestPendingClasses(t *testing.T) {
 	if p = Of(later, waiting(later, 2, full), before).Pending.List[0]; !p.Since.Time.Equal(later) || p.NextTry != nil {
 		t.Errorf("another reason: %+v", p)
 	}
+	for want, tried := range map[Trial]*model.TriedFix{NotTried: nil, NoneDoes: {}, Works: {Group: "small", Text: "x"}} {
+		c := waiting(later, 1, full)
+		c.Plan.Pending[0].Tried = tried
+		fix := map[Trial]string{NotTried: full.Fix, NoneDoes: full.Fix, Works: "x"}[want]
+		if p = Of(later, c, before).Pending.List[0]; p.Trial != want || p.Fix != fix {
+			t.Errorf("tried %+v: %+v", tried, p)
+		}
+	}
 	none := waiting(later, 1, full)
 	none.Plan.Pending[0].Groups = nil
 	if p = Of(later, none, before).Pending.List[0]; p.Reason != model.NoGroups || p.Fix == "" {
