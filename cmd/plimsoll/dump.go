@@ -2,10 +2,12 @@ package main
 
 import (
 	"compress/gzip"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -67,14 +69,14 @@ func dumpCommand() *cobra.Command {
 		c.Flags = flags.Deciding(anonymize)
 		c.Flags["decide-steps"] = strconv.Itoa(s.config.Policy.Steps)
 		delete(c.Flags, "price-file") // the prices themselves are in the dump
-		return writeCluster(c, output, cmd.OutOrStdout())
+		return writeCluster(cmd.Context(), c, output, cmd.OutOrStdout())
 	}
 	return cmd
 }
 
-// writeCluster writes a cluster in the form that the file's name says. A file that could not be written in
-// full is removed.
-func writeCluster(c *clusterfile.Cluster, name string, stdout io.Writer) (err error) {
+// writeCluster writes a cluster in the form that the file's name says. A file is there in full, and readable by its
+// owner only, or as it was before.
+func writeCluster(ctx context.Context, c *clusterfile.Cluster, name string, stdout io.Writer) error {
 	form := clusterfile.YAML
 	plain, packed := strings.CutSuffix(name, ".gz")
 	if filepath.Ext(plain) == ".json" {
@@ -83,22 +85,49 @@ func writeCluster(c *clusterfile.Cluster, name string, stdout io.Writer) (err er
 	if name == "-" {
 		return clusterfile.Write(stdout, c, form)
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("write the dump: %w", err)
-	}
-	defer func() {
-		info, broken := file.Stat()
-		if err = errors.Join(err, file.Close()); err != nil && broken == nil && info.Mode().IsRegular() {
-			err = errors.Join(err, os.Remove(name))
+	write := func(to io.Writer) error {
+		if !packed {
+			return clusterfile.Write(to, c, form)
 		}
-	}()
-	if !packed {
-		return clusterfile.Write(file, c, form)
+		zip := gzip.NewWriter(to)
+		return errors.Join(clusterfile.Write(zip, c, form), zip.Close())
 	}
-	zip := gzip.NewWriter(file)
-	if err := clusterfile.Write(zip, c, form); err != nil {
-		return err
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout, or a pipe
+		file, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("write the dump: %w", err)
+		}
+		return errors.Join(write(file), file.Close())
 	}
-	return zip.Close()
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // its owner alone may read it
+	if err != nil {
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			err = failed.Err // its path has a name that means nothing to a person
+		}
+		return fmt.Errorf("write the dump: open %s: %w", name, err)
+	}
+	err = errors.Join(write(unlessEnded{ctx, file}), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// unlessEnded writes until ctx ends.
+type unlessEnded struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (w unlessEnded) Write(text []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.to.Write(text)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -182,5 +184,34 @@ func TestDumpLive(t *testing.T) {
 	_, _, err = dumped(t, "", "--kubernetes="+server.URL)
 	if err == nil || !strings.Contains(err.Error(), "not for you") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestADumpTakesTheOldOnesPlaceInFull: its owner alone can read it, also where others could read the
+// old one, and a write that fails leaves the old one.
+func TestADumpTakesTheOldOnesPlaceInFull(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "cluster.json.gz")
+	link := filepath.Join(t.TempDir(), "link.json.gz")
+	if err := errors.Join(os.WriteFile(name, []byte("old"), 0o644), os.Symlink(name, link)); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	c := &clusterfile.Cluster{Time: time.Unix(0, 0)}
+	if err := writeCluster(ended, c, name, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "old" {
+		t.Errorf("after a write that failed: %q, %v", text, err)
+	}
+	if err := writeCluster(t.Context(), c, link, nil); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(name)); err != nil || len(left) != 1 {
+		t.Errorf("beside it are %v, %v", left, err)
 	}
 }

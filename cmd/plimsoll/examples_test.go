@@ -36,7 +36,7 @@ func TestExamples(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := writeCluster(c, file, nil); err != nil {
+			if err := writeCluster(t.Context(), c, file, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Chmod(file, 0o644); err != nil { //nolint:gosec // an example is for everybody

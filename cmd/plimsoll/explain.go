@@ -135,7 +135,7 @@ func (q *question) askLeader(cmd *cobra.Command, url, kind, name string) (json.R
 	}
 	c, _, err := q.flags.Config()
 	if err != nil {
-		return nil, misuse{err}
+		return nil, wrongConfig(err)
 	}
 	leader := toLeader{config: c, url: url}
 	var text json.RawMessage

@@ -19,11 +19,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
+	"github.com/plimsoll-dev/plimsoll/internal/report"
+	"github.com/plimsoll-dev/plimsoll/internal/report/status"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
+
+const pauseName = "pause"
 
 func pauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "pause GROUP|--all",
+		Use:   pauseName + " GROUP|--all",
 		Short: "Buy, remove and repair nothing in a group until it is resumed, or a time is over",
 		Long: `Buy, remove and repair nothing in a group until it is resumed, or a time is over. GROUP may be a pattern: * stands
 for any letters, ? for one. A second pause of the same group takes the place of the first. Pauses are kept in the
@@ -39,23 +44,29 @@ ConfigMap ` + observe.PauseConfigMap + `, and outlive restarts.`,
 		"when the pause ends, such as 2026-12-24T18:00:00Z; without it, plimsoll resume ends it")
 	cmd.Flags().DurationVar(&lasts, "for", 0, "how long the pause lasts, such as 2h")
 	cmd.Flags().StringVar(&p.Reason, "reason", "", "why, for everybody who asks what holds the group")
-	pausing(cmd, func(pauses []policy.GroupPause, group string, w io.Writer) ([]policy.GroupPause, error) {
-		p.Group, p.Since = group, time.Now().UTC().Truncate(time.Second)
-		if until != "" && lasts != 0 {
-			return nil, misusef("--until and --for: give one of them")
-		}
-		if lasts != 0 {
+	check := func() error {
+		p.Since = time.Now().UTC().Truncate(time.Second)
+		given := cmd.Flags().Changed("for")
+		switch {
+		case until != "" && given:
+			return misusef("--until and --for: give one of them")
+		case given && lasts <= 0:
+			return misusef("--for=%s: want a time above 0, such as 2h", lasts)
+		case given:
 			p.Until = p.Since.Add(lasts)
-		}
-		if until != "" {
+		case cmd.Flags().Changed("until"):
 			var err error
 			if p.Until, err = time.Parse(time.RFC3339, until); err != nil {
-				return nil, misusef("--until: %q is no time such as 2026-12-24T18:00:00Z", until)
+				return misusef("--until: %q is no time such as 2026-12-24T18:00:00Z", until)
+			}
+			if !p.Stands(time.Now()) {
+				return misusef("--until=%s: that is not ahead", until)
 			}
 		}
-		if !p.Stands(p.Since) {
-			return nil, misusef("the pause would be over at %s, which is not ahead", p.Until.Format(time.RFC3339))
-		}
+		return nil
+	}
+	pausing(cmd, check, func(pauses []policy.GroupPause, group string, w io.Writer) ([]policy.GroupPause, error) {
+		p.Group = group
 		others := slices.DeleteFunc(pauses, func(o policy.GroupPause) bool { return o.Group == group })
 		fmt.Fprintf(w, "%s paused, until %s\n", named(group), ends(p))
 		return append(others, p), nil
@@ -73,11 +84,12 @@ configuration file stay.`,
   plimsoll resume 'batch-*' --namespace=autoscaling
   plimsoll resume --all`,
 	}
-	pausing(cmd, func(pauses []policy.GroupPause, group string, w io.Writer) ([]policy.GroupPause, error) {
+	fine := func() error { return nil }
+	pausing(cmd, fine, func(pauses []policy.GroupPause, group string, w io.Writer) ([]policy.GroupPause, error) {
 		var left []policy.GroupPause
-		var names []string
+		var names, quoted []string
 		for _, p := range pauses {
-			names = append(names, fmt.Sprintf("%q", p.Group))
+			names, quoted = append(names, p.Group), append(quoted, fmt.Sprintf("%q", p.Group))
 			if group != policy.All && p.Group != group {
 				left = append(left, p)
 			}
@@ -86,8 +98,8 @@ configuration file stay.`,
 		case len(pauses) == 0:
 			return nil, fmt.Errorf("resume %s: nothing is paused by plimsoll pause", named(group))
 		case len(left) == len(pauses):
-			return nil, fmt.Errorf("resume %s: it is not paused by that name; paused are %s", named(group),
-				strings.Join(names, ", "))
+			return nil, fmt.Errorf("resume %s: it is not paused by that name%s; paused are %s", named(group),
+				didYouMean(group, names), strings.Join(quoted, ", "))
 		}
 		fmt.Fprintf(w, "%s resumed\n", named(group))
 		return left, nil
@@ -109,15 +121,48 @@ func ends(p policy.GroupPause) string {
 	return p.Until.Format(time.RFC3339)
 }
 
-// pausing completes a command that changes the pauses. change gets those that stand and the group, and says what it
-// did.
+// didYouMean names what is spelled nearly like a name that does not exist.
+func didYouMean(name string, known []string) string {
+	if near := spelling.Nearest(name, known); near != "" {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return ""
+}
+
+// unknownGroup is a warning if no group has the name, as far as the leader's status lists them.
+func unknownGroup(ctx context.Context, client kubernetes.Interface, c config.Config, name string) string {
+	m, err := report.StatusMap(ctx, client, c.Cluster.Namespace, c.Report.StatusConfigMap)
+	if err != nil {
+		return "it is not known whether there is such a group: " + err.Error()
+	}
+	d, _, err := status.DocumentIn(m)
+	if err != nil {
+		return "it is not known whether there is such a group: " + err.Error()
+	}
+	if len(d.NodeGroups) == 0 {
+		return "it is not known whether there is such a group: the status lists none"
+	}
+	var names []string
+	for i := range d.NodeGroups {
+		if names = append(names, d.NodeGroups[i].Name); policy.Pattern(name).MatchString(d.NodeGroups[i].Name) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("no group is called %q%s; the pause holds once there is one", name, didYouMean(name, names))
+}
+
+// pausing completes a command that changes the pauses. check looks at its flags, before anything is asked. change
+// gets the pauses that stand and the group, and says what it did.
 func pausing(
-	cmd *cobra.Command, change func(pauses []policy.GroupPause, group string, w io.Writer) ([]policy.GroupPause, error),
+	cmd *cobra.Command, check func() error,
+	change func(pauses []policy.GroupPause, group string, w io.Writer) ([]policy.GroupPause, error),
 ) {
 	c, all := config.Defaults(), false
 	set := cmd.Flags()
 	set.BoolVar(&all, "all", false, "all groups")
 	bindCluster(set, &c.Cluster)
+	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
+		"the ConfigMap with the status, which lists the groups")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if all == (len(args) == 1) || len(args) > 1 || len(args) == 1 && args[0] == "" {
 			return misusef("%s: name one group, or give --all", cmd.Name())
@@ -125,6 +170,9 @@ func pausing(
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil {
+			return err
+		}
 		client, _, err := clientFor(c)
 		if err != nil {
 			return err
@@ -143,8 +191,15 @@ func pausing(
 		if err := changePauses(ctx, client, c.Cluster.Namespace, does); err != nil {
 			return err
 		}
-		_, err = done.WriteTo(cmd.OutOrStdout())
-		return err
+		if _, err := done.WriteTo(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+		if cmd.Name() == pauseName && !all {
+			if warning := unknownGroup(ctx, client, c, group); warning != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+			}
+		}
+		return nil
 	}
 }
 

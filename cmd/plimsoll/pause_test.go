@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
@@ -60,11 +62,35 @@ func TestPausesOnTheCommandLine(t *testing.T) {
 	}{
 		{[]string{"pause"}, 2}, {[]string{"pause", "a", "--all"}, 2}, {[]string{"pause", "a", "b"}, 2},
 		{[]string{"resume"}, 2}, {[]string{"resume", ""}, 2}, {[]string{"pause", "a", "--namespace=N N"}, 2},
+		{[]string{"pause", "a", "--for=0s"}, 2}, {[]string{"pause", "a", "--for=-1h"}, 2},
+		{[]string{"pause", "a", "--until=soon"}, 2}, {[]string{"pause", "a", "--until="}, 2},
+		{[]string{"pause", "a", "--until=2020-01-01T00:00:00Z"}, 2},
+		{[]string{"pause", "a", "--until=2099-01-01T00:00:00Z", "--for=1h"}, 2},
 	} {
 		cmd := root()
-		cmd.SetArgs(c.args)
+		// Nothing is asked: there is no cluster.
+		cmd.SetArgs(append(c.args, "--kubernetes=http://127.0.0.1:1"))
 		if err := cmd.ExecuteContext(t.Context()); !errors.As(err, new(misuse)) {
 			t.Errorf("%q: %v", c.args, err)
 		}
+	}
+}
+
+// TestAMistypedGroup: a pause of what is no group is made, and told.
+func TestAMistypedGroup(t *testing.T) {
+	c := config.Defaults()
+	client := fake.NewClientset(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Cluster.Namespace, Name: c.Report.StatusConfigMap},
+		Data: map[string]string{"status": "time: 2026-01-01 00:00:00 +0000 UTC\nautoscalerStatus: Running\n" +
+			"nodeGroups: [{name: web}, {name: batch}]\n"}})
+	for name, want := range map[string]string{
+		"wbe": `no group is called "wbe": did you mean "web"?`, "gpu": `no group is called "gpu"; the pause`, "w*": "", "web": "",
+	} {
+		if got := unknownGroup(t.Context(), client, c, name); (want == "") != (got == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := unknownGroup(t.Context(), fake.NewClientset(), c, "web"); !strings.HasPrefix(got, "it is not known") {
+		t.Errorf("without a status: %q", got)
 	}
 }

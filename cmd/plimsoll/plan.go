@@ -86,5 +86,5 @@ func planUntilRest(cmd *cobra.Command, q *question, format cli.Format) error {
 	if err := cli.Course(cmd.OutOrStdout(), course, format); err != nil {
 		return err
 	}
-	return planned(course.Last.InventoryError, len(course.Steps) > 0)
+	return planned(course.Last.InventoryError, course.Changes())
 }

@@ -41,7 +41,7 @@ func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 	}
 	c, warnings, err := flags.Config()
 	if err != nil {
-		return nil, misuse{err}
+		return nil, wrongConfig(err)
 	}
 	var maker wiring.Maker
 	if c.Cloud.Provider != "" {
@@ -55,6 +55,15 @@ func configured(cmd *cobra.Command, flags *config.Flags) (*start, error) {
 		log.Warn(w)
 	}
 	return &start{c, maker, log, flags.Reread()}, nil
+}
+
+// wrongConfig is an error of the flags. Only those that are wrong themselves are a misuse, not files that cannot be
+// read or are wrong.
+func wrongConfig(err error) error {
+	if config.Misused(err) {
+		return misuse{err}
+	}
+	return err
 }
 
 // newProvider makes the provider that was asked for. Its metrics go to the registerer.

@@ -54,7 +54,7 @@ func courseText(c *explain.Course, all bool) string {
 	last.table(&b, last.kept)
 	after := duration.HumanDuration(c.End.Sub(c.Start))
 	switch {
-	case c.AtRest && len(c.Steps) == 0:
+	case c.AtRest && !c.Changes():
 		fmt.Fprintf(&b, "\nNothing changes.\n")
 	case c.AtRest:
 		fmt.Fprintf(&b, "\nNothing changes any more after %s.\n", after)

@@ -51,7 +51,7 @@ func readText(name string) ([]byte, error) {
 // load reads the file that --config names, once, and gives its values to the flags that were not given.
 func (f *Flags) load() error {
 	if f.file == "" || f.document != nil {
-		return nil
+		return f.misform
 	}
 	f.given = map[string]v1alpha1.Value{}
 	f.set.Visit(func(flag *pflag.Flag) { f.given[flag.Name] = valueOf(flag) })
@@ -76,7 +76,8 @@ func (f *Flags) load() error {
 			f.misread[flag.Name] = true
 		}
 	}
-	return errors.Join(errs...)
+	f.misform = errors.Join(errs...)
+	return f.misform
 }
 
 // give sets a flag, a list to all of the texts.

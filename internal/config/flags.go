@@ -45,6 +45,7 @@ type Flags struct {
 	document *v1alpha1.Document
 	fromFile map[string]v1alpha1.Value
 	misread  map[string]bool
+	misform  error // of these
 
 	ignoreUnsupported bool
 	withoutProvider   bool
@@ -374,7 +375,7 @@ func (f *Flags) Deciding(plain bool) map[string]string {
 // Restore takes flags as Deciding gave them, but for those that are given, and those that the configuration
 // file says.
 func (f *Flags) Restore(values map[string]string) error {
-	if err := f.load(); err != nil {
+	if err := f.load(); err != nil && f.document == nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -411,7 +412,7 @@ func (f *Flags) HelpAll() bool { return f.helpAll }
 func (f *Flags) Config() (Config, []string, error) {
 	misread := f.load()
 	if misread != nil && f.document == nil {
-		return Config{}, nil, misread
+		return Config{}, nil, broken{misread}
 	}
 	c := f.config
 	c.Policy.ScaleUp.MaxCoresTotal, c.Policy.ScaleDown.MinCoresTotal = f.cores.most, f.cores.least
@@ -431,23 +432,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	if e := f.entry(c.Cloud.Provider); e != nil {
 		c.Cloud.Provider = e.Name
 	}
-	errs := append(f.check(&c), f.unsupported()...)
-	if c.Prices.File != "" {
-		prices, err := ReadPrices(c.Prices.File)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--price-file: %w", err))
-		}
-		c.Prices.First = prices
-	}
-	for i := range errs {
-		errs[i] = f.placed(errs[i])
-	}
-	if f.document != nil {
-		set, budgets, err := policies(f.document)
-		c.Policy.Groups, c.Policy.Budgets, errs = set, budgets, append(errs, err)
-		c.Policy.Rules.RateSpan = budget.LongestRate(budgets)
-	}
-	if err := errors.Join(append([]error{misread}, errs...)...); err != nil {
+	if err := f.wrong(&c, misread); err != nil {
 		return Config{}, nil, err
 	}
 	c.Policy.Share(c.Loop.Steps(model.StepsPerSecond))
@@ -472,6 +457,47 @@ func (f *Flags) Config() (Config, []string, error) {
 	}
 	return c, warnings, nil
 }
+
+// wrong is all that is wrong with a configuration; misread is what is with the form of its file. It reads the
+// files that it names on the way.
+func (f *Flags) wrong(c *Config, misread error) error {
+	given := append(f.check(c), f.unsupported()...)
+	read := []error{misread}
+	for _, err := range given {
+		if at := f.placed(err); at != err { // it is the file's, or is told already
+			read = append(read, at)
+		}
+	}
+	given = slices.DeleteFunc(given, func(err error) bool { return f.placed(err) != err })
+	if c.Prices.File != "" {
+		prices, err := ReadPrices(c.Prices.File)
+		if err != nil {
+			read = append(read, fmt.Errorf("--price-file: %w", err))
+		}
+		c.Prices.First = prices
+	}
+	if f.document != nil {
+		set, budgets, err := policies(f.document)
+		c.Policy.Groups, c.Policy.Budgets = set, budgets
+		c.Policy.Rules.RateSpan = budget.LongestRate(budgets)
+		read = append(read, err)
+	}
+	if len(given) == 0 {
+		if err := errors.Join(read...); err != nil {
+			return broken{err}
+		}
+		return nil
+	}
+	return errors.Join(append(read, given...)...)
+}
+
+// broken is what is wrong with a file that a flag names.
+type broken struct{ error }
+
+func (b broken) Unwrap() error { return b.error }
+
+// Misused reports whether an error of Config is one in the command line, and not in a file that it names.
+func Misused(err error) bool { return !errors.As(err, new(broken)) }
 
 // doubtful has a line for each value that is accepted, and is most likely not meant.
 func doubtful(c *Config) []string {

@@ -89,7 +89,8 @@ func (f *Flags) check(c *Config) []error {
 		}
 	}
 	for flag, d := range map[string]time.Duration{
-		"nudge-idle": c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
+		"request-timeout": c.Cluster.RequestTimeout,
+		"nudge-idle":      c.Loop.NudgeIdle, "new-pod-scale-up-delay": c.Policy.ScaleUp.NewPodDelay,
 		"initial-node-group-backoff-duration": c.Policy.Rules.BackoffFirst,
 		"max-node-group-backoff-duration":     c.Policy.Rules.BackoffMost,
 		"node-group-backoff-reset-timeout":    c.Policy.Rules.BackoffReset,

@@ -21,7 +21,12 @@ type Course struct {
 	// Before is the cluster at the start. Last is the plan at the end.
 	Before Size `json:"before"`
 	Last   Plan `json:"last"`
+
+	changed bool
 }
+
+// Changes reports whether any plan changed something: one that only goes on with a removal has no step.
+func (c *Course) Changes() bool { return c.changed }
 
 // CourseStep is what one plan began.
 type CourseStep struct {
@@ -44,6 +49,7 @@ func (c *Course) Add(cycle model.Cycle, p model.Policy) {
 	if !plan.Changes {
 		return
 	}
+	c.changed = true
 	goesOn := func(r Removal) bool { return r.When != Now && r.When != Ended }
 	step := CourseStep{Time: plan.Time, Buy: plan.Buy, Before: plan.Before,
 		Remove: slices.DeleteFunc(slices.Clone(plan.Remove), goesOn),

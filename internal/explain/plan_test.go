@@ -112,3 +112,23 @@ func TestPlanOf(t *testing.T) {
 		t.Errorf("pending %+v", plan.Pending)
 	}
 }
+
+// TestACourseThatOnlyGoesOn: a removal under way changes the cluster, and begins nothing.
+func TestACourseThatOnlyGoesOn(t *testing.T) {
+	c := testkit.New()
+	c.Group("g", 0, 3, testkit.Node("", "4", "16Gi", nil))
+	cycle, err := ask.Decide(c.Observation(), model.Memory{}, testkit.Policy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var course explain.Course
+	course.Add(cycle, testkit.Policy())
+	if course.Changes() {
+		t.Error("nothing is there, and something changes")
+	}
+	cycle.Plan.Calls = []model.Call{{Verb: model.Evict, Node: "leaves"}}
+	course.Add(cycle, testkit.Policy())
+	if !course.Changes() || len(course.Steps) > 0 {
+		t.Errorf("an eviction changes nothing, or is a step of its own: %+v", course.Steps)
+	}
+}

@@ -19,6 +19,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -120,6 +121,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	in, policies := &seen.Inventory, l.policy.Groups
 	policies.Pauses = seen.Pauses
 	in.Groups, seen.Settled, seen.SettledUntil = policies.Groups(in.Groups, seen.Now)
+	in.Notices = slices.Concat(in.Notices, policies.Notices(in.Groups))
 	ended := l.actor.Collect()
 	cycle := model.Cycle{Ended: ended, Policy: l.policy}
 	// 2. Fold.
