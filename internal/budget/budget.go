@@ -29,9 +29,11 @@ const (
 	Drifted       Reason = "Drifted"       // it differs from its group's template
 	Expired       Reason = "Expired"       // it is old
 	Unready       Reason = "Unready"       // it is not ready
+	// Interrupted: the cloud is about to take its machine. No budget holds or counts it.
+	Interrupted Reason = "Interrupted"
 )
 
-// Reasons lists them all.
+// Reasons lists those that budgets may name.
 var Reasons = []Reason{Empty, Underutilized, Cheaper, Drifted, Expired, Unready}
 
 // Budget bounds how many nodes go. At least one of Nodes, Rate and Allow says something.
@@ -182,7 +184,7 @@ func (b *Book) group(id provider.GroupID) int {
 // counts reports whether a node of a group that goes for a reason counts here. One of a group that is gone counts
 // where all groups do.
 func (l *Line) counts(group int, reason Reason) bool {
-	if len(l.Reasons) > 0 && !slices.Contains(l.Reasons, reason) {
+	if reason == Interrupted || len(l.Reasons) > 0 && !slices.Contains(l.Reasons, reason) {
 		return false
 	}
 	if group < 0 {

@@ -37,6 +37,9 @@ func (f *Flags) moves() {
 			"replace nodes that differ from what their group makes now by new ones, which are bought first")
 		s.StringSliceVar(&m.Unsound, "replace-conditions", m.Unsound,
 			"types of node conditions; a node with a true one is replaced by a new node, which is bought first")
+		s.StringSliceVar(&m.Interrupted, "replace-interrupted", m.Interrupted,
+			"keys of taints and annotations of nodes, and types of conditions, by which the cloud says that it is about to "+
+				"take a machine; such a node is replaced at once")
 	}, "consolidation", "min-savings-share")
 }
 
@@ -62,6 +65,9 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	}
 	if slices.Contains(m.Unsound, string(corev1.NodeReady)) {
 		wrong("replace-conditions", "%s is true of nodes that are well", corev1.NodeReady)
+	}
+	if slices.Contains(m.Interrupted, string(corev1.NodeReady)) {
+		wrong("replace-interrupted", "%s is true of nodes that are well", corev1.NodeReady)
 	}
 	if m.Stay < 0 {
 		wrong("move-stay", "%s is below 0", m.Stay)

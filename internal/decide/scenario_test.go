@@ -165,6 +165,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.Moves.ExpireAfter, err = time.ParseDuration(vals[0])
 	case "replace-drifted":
 		p.Moves.Drifted = true
+	case "replace-interrupted":
+		p.Moves.Interrupted = vals
 	case "replace-conditions":
 		p.Moves.Unsound = vals
 	case "min-savings":

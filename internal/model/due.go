@@ -49,12 +49,17 @@ func (p *MovePolicy) OnlyEmpty() bool { return p.Consolidation == policy.WhenEmp
 func (p *MovePolicy) Replaces() bool { return p.Cheaper() || p.Renews() }
 
 // Renews reports whether nodes are replaced for anything but money.
-func (p *MovePolicy) Renews() bool { return p.ExpireAfter > 0 || p.Drifted || len(p.Unsound) > 0 }
+func (p *MovePolicy) Renews() bool {
+	return p.ExpireAfter > 0 || p.Drifted || len(p.Unsound) > 0 || len(p.Interrupted) > 0
+}
 
 // Due says why a node is to be replaced whatever that costs, nil if it is not: what hurts its pods first.
 func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
 	if n.Object == nil {
 		return nil
+	}
+	if what := interrupted(n.Object, p.Interrupted); what != "" {
+		return &Verdict{Reason: NodeInterrupted, Detail: what}
 	}
 	if c := unsound(n.Object, p.Unsound); c != nil {
 		v := Verdict{Reason: NodeUnsound, Detail: fmt.Sprintf("condition %s is true: %s", c.Type, c.Reason),
@@ -76,6 +81,27 @@ func (p *MovePolicy) Expires(n *Node) time.Time {
 		return time.Time{}
 	}
 	return n.Object.CreationTimestamp.Add(p.ExpireAfter)
+}
+
+// interrupted says how a node tells that its machine is about to be taken, empty if it does not.
+func interrupted(n *corev1.Node, signals []string) string {
+	if len(signals) == 0 {
+		return ""
+	}
+	for _, t := range n.Spec.Taints {
+		if slices.Contains(signals, t.Key) {
+			return "taint " + t.ToString()
+		}
+	}
+	for _, key := range signals {
+		if value, ok := n.Annotations[key]; ok && value != "false" {
+			return "annotation " + key
+		}
+	}
+	if c := unsound(n, signals); c != nil {
+		return fmt.Sprintf("condition %s is true: %s", c.Type, c.Reason)
+	}
+	return ""
 }
 
 // unsound is the first condition of a node that is true and of one of these types.

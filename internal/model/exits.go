@@ -10,6 +10,8 @@ import (
 // ExitReason is what a node goes for, as budgets count it.
 func ExitReason(why Reason, unready, occupied bool) budget.Reason {
 	switch {
+	case why == NodeInterrupted:
+		return budget.Interrupted
 	case why == CheaperElsewhere:
 		return budget.Cheaper
 	case why == NodeDrifted:

@@ -136,6 +136,9 @@ type MovePolicy struct {
 	ExpireAfter time.Duration
 	Drifted     bool
 	Unsound     []string
+	// Interrupted are keys of taints and annotations, and types of conditions, by which the cloud says that it is about
+	// to take the machine of a node.
+	Interrupted []string
 	// StepLimit is how many steps one cycle's search for moves may take.
 	StepLimit int
 }

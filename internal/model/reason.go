@@ -181,8 +181,10 @@ const (
 	// NodeUnsound, NodeDrifted, NodeExpired: it is to be replaced: it says that something is wrong with it, it
 	// is not what its group makes now, or it has got too old.
 	NodeUnsound Reason = "NodeUnsound"
-	NodeDrifted Reason = "NodeDrifted"
-	NodeExpired Reason = "NodeExpired"
+	// NodeInterrupted: the cloud is about to take its machine.
+	NodeInterrupted Reason = "NodeInterrupted"
+	NodeDrifted     Reason = "NodeDrifted"
+	NodeExpired     Reason = "NodeExpired"
 	// DrainFailed: its removal failed a short while ago.
 	DrainFailed Reason = "DrainFailed"
 	// MovedLately: one of its pods was moved twice in a short time, and is left alone.

@@ -27,8 +27,8 @@ var stages = []string{
 // are those that the group was asked for.
 func (s *Scenario) move(a args) {
 	m := model.Move{
-		ID: "move/" + a.name, Reason: model.CheaperElsewhere, Goes: a.list("goes"), Began: s.ago(a, "age"),
-		Patience: time.Hour, Stay: time.Hour,
+		ID: "move/" + a.name, Reason: model.Reason(a.get("reason", string(model.CheaperElsewhere))), Goes: a.list("goes"),
+		Began: s.ago(a, "age"), Patience: time.Hour, Stay: time.Hour,
 	}
 	m.Entered = m.Began
 	if err := m.Stage.UnmarshalText([]byte(a.get("stage", "buying"))); err != nil {

@@ -155,6 +155,8 @@ type Moves struct {
 	ReplaceAfter      string   `json:"replaceAfter,omitempty" flag:"replace-after"`
 	ReplaceDrifted    *bool    `json:"replaceDrifted,omitempty" flag:"replace-drifted"`
 	ReplaceConditions []string `json:"replaceConditions,omitempty" flag:"replace-conditions"`
+	// ReplaceInterrupted is of nodes whose machine the cloud is about to take.
+	ReplaceInterrupted []string `json:"replaceInterrupted,omitempty" flag:"replace-interrupted"`
 }
 
 // NodeHealth says what is done about nodes that do not come, or break.

@@ -81,6 +81,8 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 	switch {
 	case !down.Enabled:
 		return &model.Verdict{Detail: "removals are off", Fix: "--scale-down-enabled"}
+	case m.Reason == model.NodeInterrupted:
+		return f.collides(m, grows) // the cloud does not wait
 	case f.Quiet != nil:
 		return f.Quiet
 	case going+len(m.Goes) > down.MaxParallelism:
@@ -90,18 +92,8 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 	if h := f.overBudget(m); h != nil {
 		return &model.Verdict{Detail: fmt.Sprintf("budget %s: %s", h.Budget, h.Detail), Until: h.Until, Fix: h.Fix}
 	}
-	for group := range m.comes {
-		if grows[group] {
-			return &model.Verdict{Detail: "another move buys from the same group", Fix: "the next cycle"}
-		}
-	}
-	for _, id := range m.nodes {
-		if n := &f.s.Nodes[id]; n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
-			return &model.Verdict{Detail: "a write to node " + n.Name + " has not been seen yet", Fix: "the next cycle"}
-		}
-	}
-	if m.due != nil {
-		return nil
+	if v := f.collides(m, grows); v != nil || m.due != nil {
+		return v
 	}
 	// Each of its nodes has been worth it for as long as one must have been unneeded.
 	for _, id := range m.nodes {
@@ -116,6 +108,21 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 		}
 		if until := since.Add(wait); until.After(f.s.Now) {
 			return &model.Verdict{Detail: fmt.Sprintf("that must be so for %s", wait), Until: until, Fix: "time"}
+		}
+	}
+	return nil
+}
+
+// collides says what else this plan does, or the last one did, that a move must not come between.
+func (f *finder) collides(m *found, grows map[int]bool) *model.Verdict {
+	for group := range m.comes {
+		if grows[group] {
+			return &model.Verdict{Detail: "another move buys from the same group", Fix: "the next cycle"}
+		}
+	}
+	for _, id := range m.nodes {
+		if n := &f.s.Nodes[id]; n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
+			return &model.Verdict{Detail: "a write to node " + n.Name + " has not been seen yet", Fix: "the next cycle"}
 		}
 	}
 	return nil

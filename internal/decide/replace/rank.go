@@ -17,7 +17,7 @@ func (f *finder) rankDue(rests map[string]bool) {
 	}
 	for _, n := range f.Search.Movable() {
 		node := &f.s.Nodes[n.Node]
-		if n.Due == nil || rests[node.Name] || f.Search.Received(n.Node) {
+		if n.Due == nil || rests[node.Name] && n.Due.Reason != model.NodeInterrupted || f.Search.Received(n.Node) {
 			continue
 		}
 		price, _ := f.priceOf(node)
@@ -29,7 +29,7 @@ func (f *finder) rankDue(rests map[string]bool) {
 	})
 }
 
-var dueOrder = []model.Reason{model.NodeUnsound, model.NodeDrifted, model.NodeExpired}
+var dueOrder = []model.Reason{model.NodeInterrupted, model.NodeUnsound, model.NodeDrifted, model.NodeExpired}
 
 // rank lists the nodes that could be worth a move, what saves most for each pod first.
 func (f *finder) rank(rests map[string]bool) {

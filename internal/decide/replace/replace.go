@@ -142,6 +142,9 @@ func (f *finder) next() {
 	first := &f.list[0]
 	most := min(len(f.list), f.Policy.ScaleDown.MaxParallelism)
 	most = max(1, min(most, f.book.Most(f.s.Nodes[first.Node].Group, exitOf(first.reason()))))
+	if first.reason() == model.NodeInterrupted {
+		most = len(f.list)
+	}
 	// Those that go for one reason are one move.
 	if other := slices.IndexFunc(f.list, func(c candidate) bool { return c.reason() != first.reason() }); other >= 0 {
 		most = min(most, other)

@@ -123,14 +123,8 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 func (b *starts) held(c *candidate) *model.Verdict {
 	n := &b.Snapshot.Nodes[c.node]
 	g := &b.Snapshot.Groups[n.Group]
-	for _, q := range c.moving {
-		if why := b.Room.Lacks(q.Owner); why != "" {
-			return &model.Verdict{Reason: model.ReplacementWaits,
-				Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
-		}
-	}
-	if !c.empty() && b.unseen != "" {
-		return &model.Verdict{Reason: model.ReplacementWaits, Detail: b.unseen, Fix: "the scheduler is up"}
+	if v := b.lacking(c); v != nil && !b.hurries(c) {
+		return v
 	}
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
@@ -147,6 +141,9 @@ func (b *starts) held(c *candidate) *model.Verdict {
 	}
 	if v := b.room(c.node); v != nil {
 		return v
+	}
+	if b.hurries(c) {
+		return nil
 	}
 	if g.GoesWhole() {
 		return nil // the limits on how many are for its nodes together
@@ -166,6 +163,27 @@ func (b *starts) held(c *candidate) *model.Verdict {
 		return v
 	}
 	return b.last(c)
+}
+
+// hurries reports whether the cloud is about to take the machine of a node that goes for a move: what holds others does
+// not hold it.
+func (b *starts) hurries(c *candidate) bool {
+	x := b.Room.ReplacedBy(c.node)
+	return x != nil && x.Move.Reason == model.NodeInterrupted
+}
+
+// lacking says what a pod on the node waits for whose like have left other nodes.
+func (b *starts) lacking(c *candidate) *model.Verdict {
+	for _, q := range c.moving {
+		if why := b.Room.Lacks(q.Owner); why != "" {
+			return &model.Verdict{Reason: model.ReplacementWaits,
+				Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
+		}
+	}
+	if !c.empty() && b.unseen != "" {
+		return &model.Verdict{Reason: model.ReplacementWaits, Detail: b.unseen, Fix: "the scheduler is up"}
+	}
+	return nil
 }
 
 func (b *starts) leaves(n *model.Node) {
