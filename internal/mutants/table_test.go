@@ -205,6 +205,21 @@ var table = []mutant{
 	{"more unready nodes end than the rate allows", "internal/decide/scaledown/start.go", unit,
 		`if v := b.Rate.Held(n.Group); v != nil {`, `if v := b.Rate.Held(n.Group); v != nil && false {`},
 
+	// Moves (M1 to M8).
+	{"M5: what a policy says of moves does not count", "internal/model/due.go", unit,
+		`	take(&p.Consolidation, own.Consolidation)
+`, ``},
+	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,
+		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
+	{"M3: old nodes of a move go while pods have nodes bought", "internal/decide/scaledown/scaledown.go", unit,
+		`if why == nil && !b.hurries(c) {`, `if false {`},
+	{"M3: what a move buys holds its old nodes", "internal/growth/group.go", play,
+		`if t.Growth = o.Ended; !o.Call.Reason.OfMove() {`, `if t.Growth = o.Ended; true {`},
+	{"M6: others take the place of a move in the budgets", "internal/decide/scaledown/scaledown.go", unit,
+		`moves := slices.Concat(f.Snapshot.Moves, f.moving)`, `moves := f.moving`},
+	{"M6: a budget holds nodes whose machine is about to be taken", "internal/budget/budget.go", unit,
+		`if reason == Interrupted || len(l.Reasons) > 0`, `if len(l.Reasons) > 0`},
+
 	// What people see.
 	{"the ring forgets nothing", "internal/decisions/book.go", unit, `case len(b.ring)-drop > b.count:`, `case false:`},
 	{"large decisions fill the memory", "internal/decisions/book.go", unit, `case b.size > b.bytes:`, `case false:`},
