@@ -66,10 +66,11 @@ func (c *consistency) cycle(is model.Cycle) {
 }
 
 // agrees: pods wait beside nodes that the planner has in mind for them no longer than the scheduler leaves
-// refused pods alone, unless it is of another mind, or expendable pods have yet to end there.
+// refused pods alone, unless it is of another mind, the planner does not see what there is, or expendable pods
+// have yet to end there.
 func (c *consistency) agrees(is model.Cycle) {
 	w := c.w
-	if w.schedulerErrs() || len(w.sched.refuses) > 0 {
+	if w.schedulerErrs() || len(w.sched.refuses) > 0 || w.suffers(lossyWatch) != nil {
 		return
 	}
 	names := is.Snapshot.ClassNames()
