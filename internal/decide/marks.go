@@ -15,12 +15,10 @@ import (
 func (m *maker) mark() {
 	s, p, plan := m.snap, m.policy, &m.plan
 	left := p.ScaleDown.SoftTaints
-	unneeded := make(map[string]bool, len(plan.Unneeded))
-	for i := range plan.Unneeded {
-		unneeded[plan.Unneeded[i].Node] = true
-	}
-	kept := make(map[string]*model.NodeVerdict, len(plan.Kept))
+	next := 0 // of those unneeded, which are in the order of the nodes
+	var kept map[string]*model.NodeVerdict
 	if p.ScaleDown.Annotate {
+		kept = make(map[string]*model.NodeVerdict, len(plan.Kept)+len(plan.Unneeded))
 		for i := range plan.Kept {
 			kept[plan.Kept[i].Node] = &plan.Kept[i]
 		}
@@ -30,12 +28,16 @@ func (m *maker) mark() {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
+		unneeded := next < len(plan.Unneeded) && plan.Unneeded[next].Node == n.Name
+		if unneeded {
+			next++
+		}
 		if n.Object == nil || n.Group < 0 || n.Kind == model.Leaving || n.Standing.Busy != nil ||
 			n.Standing.AwaitVersion != "" {
 			continue
 		}
 		marked := model.HasTaint(n.Object, model.TaintCandidate)
-		want := unneeded[n.Name] && p.ScaleDown.Enabled && p.ScaleDown.SoftTaints > 0
+		want := unneeded && p.ScaleDown.Enabled && p.ScaleDown.SoftTaints > 0
 		note := ""
 		if v := kept[n.Name]; v != nil && v.Reason != model.Unneeded {
 			note = noteOf(v)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/report/status"
@@ -49,7 +48,11 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 
 // set replaces all gauges by what a cycle saw and decided.
 func (g *gauges) set(c cycle) {
-	c.costs = c.Snapshot.CostByGroup()
+	c.costs, c.cores, c.memory = c.Snapshot.CostByGroup(), 0, 0
+	for i := range c.Snapshot.Nodes {
+		cores, memory := capacityOf(c.Snapshot, &c.Snapshot.Nodes[i])
+		c.cores, c.memory = c.cores+cores, c.memory+memory
+	}
 	var all []prometheus.Metric
 	for i, row := range gaugeTable {
 		for _, s := range row.samples(&c) {
@@ -84,6 +87,8 @@ type cycle struct {
 	led      time.Time // since when the process leads
 	perGroup bool      // gauges of each group are wanted
 	costs    []model.Cost
+	// cores, in thousandths, and memory are what the nodes that are registered have.
+	cores, memory int64
 }
 
 // gauge is a metric that is read off a cycle, a row of gaugeTable.
@@ -115,9 +120,9 @@ var gaugeTable = []gauge{
 	{theirs, "nodes_count", "Nodes by state.", []string{"state"}, nodesByState},
 	{own, "upcoming_nodes", "Nodes that are asked for and not ready, by state.", []string{"state"}, upcomingNodes},
 	{theirs, "cluster_cpu_current_cores", "Cores of all nodes.", nil,
-		capacity(func(r corev1.ResourceList) int64 { return r.Cpu().MilliValue() }, 1000)},
+		one(func(c *cycle) int64 { return c.cores / 1000 })},
 	{theirs, "cluster_memory_current_bytes", "Memory of all nodes in bytes.", nil,
-		capacity(func(r corev1.ResourceList) int64 { return r.Memory().Value() }, 1)},
+		one(func(c *cycle) int64 { return c.memory })},
 	// 2. Limits.
 	{theirs, "max_nodes_count", "Most nodes in the cluster, 0: no limit.", nil,
 		one(func(c *cycle) int64 { return int64(c.Policy.ScaleUp.MaxNodesTotal) })},
@@ -241,17 +246,18 @@ func upcomingNodes(c *cycle) []sample {
 	return counts(by)
 }
 
-// capacity sums up a resource of the nodes that are registered, in units of what of says.
-func capacity(of func(corev1.ResourceList) int64, unit int64) func(*cycle) []sample {
-	return one(func(c *cycle) int64 {
-		var all int64
-		for i := range c.Snapshot.Nodes {
-			if o := c.Snapshot.Nodes[i].Object; o != nil {
-				all += of(o.Status.Capacity)
-			}
-		}
-		return all / unit
-	})
+// capacityOf is the CPU in thousandths and the memory of a node that is registered. The shape of one that boots is
+// its template's.
+func capacityOf(s *model.Snapshot, n *model.Node) (cores, memory int64) {
+	switch {
+	case n.Object == nil:
+		return 0, 0
+	case n.Kind == model.Booting:
+		has := n.Object.Status.Capacity
+		return has.Cpu().MilliValue(), has.Memory().Value()
+	}
+	has := &s.Contents.Shapes[n.Shape].Capacity
+	return has.MilliCPU, has.Memory
 }
 
 // costByGroup has the groups one by one where gauges of each group are wanted, else their sum
@@ -284,27 +290,23 @@ func cost(of func(model.Cost) float64) func(*cycle) []sample {
 // user wants them. Nodes in use, and those whose pods have no other room, are no savings.
 func savings(c *cycle) []sample {
 	by := map[model.Reason]float64{}
-	at := map[string]*model.Node{}
-	for i := range c.Snapshot.Nodes {
-		at[c.Snapshot.Nodes[i].Name] = &c.Snapshot.Nodes[i]
-	}
-	count := func(v *model.NodeVerdict) {
-		n := at[v.Node]
-		if n == nil || v.Reason == model.Unneeded {
-			return
-		}
-		if price, known := c.Snapshot.PriceOf(n.Group, n.Shape); known {
-			by[v.Reason] += price
-		}
-	}
-	for i := range c.Plan.Unneeded {
-		count(&c.Plan.Unneeded[i])
-	}
-	for i := range c.Plan.Kept {
-		if v := &c.Plan.Kept[i]; v.Reason.KeepsNode() {
-			count(v)
+	count := func(verdicts []model.NodeVerdict, saves func(model.Reason) bool) {
+		at := 0 // verdicts are in the order of the nodes
+		for i := range c.Snapshot.Nodes {
+			n := &c.Snapshot.Nodes[i]
+			if at == len(verdicts) || verdicts[at].Node != n.Name {
+				continue
+			}
+			if why := verdicts[at].Reason; saves(why) {
+				if price, known := c.Snapshot.PriceOf(n.Group, n.Shape); known {
+					by[why] += price
+				}
+			}
+			at++
 		}
 	}
+	count(c.Plan.Unneeded, func(why model.Reason) bool { return why != model.Unneeded })
+	count(c.Plan.Kept, func(why model.Reason) bool { return why != model.Unneeded && why.KeepsNode() })
 	return counts(by)
 }
 

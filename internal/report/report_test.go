@@ -120,6 +120,7 @@ func snapshot(n int) *model.Snapshot {
 			corev1.ResourceMemory: resource.MustParse("1Gi")},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 	s.Nodes = []model.Node{{Name: "n", Object: node, Group: 0, Instance: "i"}}
+	s.Contents.Shapes = []*model.Shape{{Node: node, Capacity: model.ResourcesOf(node.Status.Capacity)}}
 	return s
 }
 
@@ -576,5 +577,36 @@ func TestCosts(t *testing.T) {
 	}
 	if strings.Contains(page, `plimsoll_savings_available_per_hour{reason_not_taken="NotUnderutilized"`) {
 		t.Error("a node in use counts as a saving")
+	}
+}
+
+// TestGaugesOfSeveralNodes: each verdict counts for its own node, and a node that boots has the cores of its machine
+// and not those of its template.
+func TestGaugesOfSeveralNodes(t *testing.T) {
+	d := newDesk()
+	c := growing(0, 0)
+	s := c.Snapshot
+	for _, name := range []string{"o", "p"} {
+		n := s.Nodes[0]
+		n.Name = name
+		s.Nodes = append(s.Nodes, n)
+	}
+	s.Contents.Shapes = append(s.Contents.Shapes,
+		&model.Shape{Node: &corev1.Node{}, Capacity: model.Resources{MilliCPU: 64000}})
+	s.Nodes[2].Kind, s.Nodes[2].Shape = model.Booting, 1
+	s.Prices = &model.Prices{Groups: map[provider.GroupID]float64{"a": 4}}
+	c.Plan.Unneeded = []model.NodeVerdict{{Node: "o", Verdict: model.Verdict{Reason: model.NotUnneededLongEnough}}}
+	disabled := model.Verdict{Reason: model.ScaleDownDisabled}
+	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Verdict: disabled}, {Node: "p", Verdict: disabled}}
+	d.report(t, c)
+	_, page := d.page(t, "/metrics")
+	for _, want := range []string{
+		`plimsoll_savings_available_per_hour{reason_not_taken="ScaleDownDisabledAnnotation"} 8`,
+		`plimsoll_savings_available_per_hour{reason_not_taken="` + string(model.NotUnneededLongEnough) + `"} 4`,
+		"cluster_autoscaler_cluster_cpu_current_cores 24",
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("there is no %s", want)
+		}
 	}
 }

@@ -166,28 +166,33 @@ func (r *Room) receive(puts []schedsim.Put) {
 // from then on. Among nodes that stay the fullest comes first, among candidates the
 // one that would go last. Nodes that are not ready yet come after all others.
 func Hosts(s *model.Snapshot, candidates []model.NodeID) []model.NodeID {
-	rank := make(map[model.NodeID]int, len(candidates))
+	rank := make([]int32, len(s.Nodes))
 	for i, id := range candidates {
-		rank[id] = i + 1
+		rank[id] = int32(i + 1)
 	}
 	type host struct {
 		id   model.NodeID
-		kind model.NodeKind
-		rank int
 		free int64
+		rank int32
+		kind model.NodeKind
 	}
-	var list []host
+	list := make([]host, 0, len(s.Nodes))
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Ready && n.Kind != model.Booting && n.Kind != model.Coming {
 			continue
 		}
 		id := model.NodeID(i)
-		list = append(list, host{id, n.Kind, rank[id], freeCPU(s, n)})
+		list = append(list, host{id, freeCPU(s, n), rank[id], n.Kind})
 	}
-	slices.SortStableFunc(list, func(a, b host) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(min(a.rank, 1), min(b.rank, 1)),
-			-cmp.Compare(a.rank, b.rank), cmp.Compare(a.free, b.free))
+	slices.SortFunc(list, func(a, b host) int {
+		if a.kind != b.kind || min(a.rank, 1) != min(b.rank, 1) {
+			return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(min(a.rank, 1), min(b.rank, 1)))
+		}
+		if a.rank != b.rank {
+			return cmp.Compare(b.rank, a.rank)
+		}
+		return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id))
 	})
 	order := make([]model.NodeID, len(list))
 	for i := range list {

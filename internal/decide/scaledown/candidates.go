@@ -229,6 +229,16 @@ func (f *finder) known(c *candidate) []types.UID {
 	return out
 }
 
+// housed are the pods of a candidate that must find room elsewhere, by class. Each of them takes room. So where all
+// pods on the node are, the snapshot has counted them.
+func (f *finder) housed(c *candidate) []model.Batch {
+	n := &f.Snapshot.Nodes[c.node]
+	if len(c.housed) == len(n.Bound) && n.Nominated == 0 {
+		return n.Batches
+	}
+	return reserve.Batches(f.Snapshot, c.housed)
+}
+
 // doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when.
 func doubts(s *model.Snapshot) map[model.ClassID]time.Time {
 	if len(s.Doubts) == 0 {

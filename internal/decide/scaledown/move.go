@@ -106,7 +106,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 			why = movedThere()
 			break
 		}
-		puts, stuck, enough := g.mover.Move(c.node, reserve.Batches(g.Snapshot, c.housed))
+		puts, stuck, enough := g.mover.Move(c.node, g.housed(c))
 		for _, put := range puts {
 			receivers[put.Node] = true
 		}
@@ -127,7 +127,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 	}
 	g.receivers = receivers
 	for _, c := range list {
-		for _, b := range reserve.Batches(g.Snapshot, c.housed) {
+		for _, b := range g.housed(c) {
 			g.Moving = append(g.Moving, b.Class)
 		}
 	}
@@ -138,7 +138,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 // affinity, or that follow some of them. The scheduler chooses where those go, and pods
 // that move at the same time might miss each other.
 func (g *present) companyMoves(c *candidate) *model.Verdict {
-	for _, b := range reserve.Batches(g.Snapshot, c.housed) {
+	for _, b := range g.housed(c) {
 		for _, other := range g.Moving {
 			if g.Room.World.Follows(b.Class, other) || g.Room.World.Follows(other, b.Class) {
 				pod := reserve.PodOf(g.Snapshot, c.housed, b.Class)
@@ -166,7 +166,7 @@ func (m *mover) move(c *candidate) *model.Verdict {
 		return v
 	}
 	// 2. Room, for all of its pods.
-	puts, stuck, enough := m.moves.Move(c.node, reserve.Batches(m.Snapshot, c.housed))
+	puts, stuck, enough := m.moves.Move(c.node, m.housed(c))
 	m.untried = false
 	if !enough {
 		m.enough = false

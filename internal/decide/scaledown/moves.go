@@ -3,7 +3,6 @@ package scaledown
 import (
 	"slices"
 
-	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -100,7 +99,7 @@ func (x *Search) Movable() []Movable {
 	var out []Movable
 	for _, c := range f.movable {
 		out = append(out, Movable{
-			Node: c.node, Due: f.due(c.node), Housed: reserve.Batches(f.Snapshot, c.housed), Moving: c.moving,
+			Node: c.node, Due: f.due(c.node), Housed: f.housed(c), Moving: c.moving,
 		})
 	}
 	return out

@@ -317,7 +317,17 @@ func (f *finder) wakeAt(t time.Time) {
 const pace = 10 * time.Second
 
 func (f *finder) result(start []Start) Result {
-	r := Result{Start: start, Resume: f.resume, Kept: make([]model.NodeVerdict, 0, len(f.verdicts))}
+	unneeded := 0
+	for _, yes := range f.unneeded {
+		if yes {
+			unneeded++
+		}
+	}
+	// The verdicts on nodes that stay are moved together, and not copied.
+	r := Result{Start: start, Resume: f.resume, Kept: f.verdicts[:0]}
+	if unneeded > 0 {
+		r.Unneeded = make([]model.NodeVerdict, 0, unneeded)
+	}
 	for i := range f.verdicts {
 		v := &f.verdicts[i]
 		switch {
