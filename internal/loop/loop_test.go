@@ -49,6 +49,10 @@ func (w *world) Observe(_ context.Context, now time.Time) (model.Observation, er
 	w.cluster.Now = now
 	o := w.cluster.Observation()
 	o.Generation = w.generation
+	o.Nodes = slices.Clone(o.Nodes)
+	for i := range o.Nodes {
+		o.Nodes[i].Generation = w.generation
+	}
 	if !w.asOf.IsZero() {
 		o.Inventory.AsOf = w.asOf
 	}

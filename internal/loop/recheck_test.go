@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
@@ -15,7 +16,15 @@ import (
 // wrong is told and dropped, and the next turn decides.
 func TestRecheck(t *testing.T) {
 	warm(t)
-	for _, spoiled := range []bool{false, true} {
+	for _, r := range []struct {
+		spoil   func(*model.Snapshot) // what is kept; nil: nothing
+		differs string                // then in the plan
+	}{
+		{nil, ""},
+		{func(s *model.Snapshot) { clear(s.Projection.Of) }, "Pending"}, // all labels are taken for the first ones
+		{func(s *model.Snapshot) { s.Nodes[0].Batches[0].Count += 2 }, "Kept"},
+	} {
+		spoiled := r.spoil != nil
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
 			for _, app := range []string{"a", "b"} {
@@ -23,11 +32,13 @@ func TestRecheck(t *testing.T) {
 				testkit.SpreadOver(p, corev1.LabelTopologyZone, 1, map[string]string{"app": "a"})
 				w.cluster.Pending(p, 3)
 			}
+			w.cluster.AddNode(testkit.Node("n", "4", "16Gi", nil), "g")
+			w.cluster.Bound(testkit.Pod("default", "web", "1", "1Gi", nil), 1, "n")
 			l := w.loop()
 			defer l.Close()
 			w.run(t, l, time.Minute)
 			if spoiled {
-				clear(l.snap.Projection.Of) // all labels are taken for the first ones
+				r.spoil(l.snap)
 			}
 			w.run(t, l, 3*time.Hour)
 			var found []string
@@ -47,7 +58,7 @@ func TestRecheck(t *testing.T) {
 			if checked < 2 || checked > 3 {
 				t.Errorf("checked %d times in three hours", checked)
 			}
-			if (len(found) > 0) != spoiled || after != spoiled || spoiled && !slices.Contains(found, "Pending") {
+			if (len(found) > 0) != spoiled || after != spoiled || spoiled && !slices.Contains(found, r.differs) {
 				t.Errorf("spoiled %v: %q differ, decided again %v", spoiled, found, after)
 			}
 		})

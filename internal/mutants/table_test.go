@@ -220,6 +220,13 @@ var table = []mutant{
 	{"M6: a budget holds nodes whose machine is about to be taken", "internal/budget/budget.go", unit,
 		`if reason == Interrupted || len(l.Reasons) > 0`, `if len(l.Reasons) > 0`},
 
+	// What is kept from turn to turn.
+	{"pods that came or went are not counted", "internal/snapshot/kept.go", unit,
+		`row.Generation != n.Generation ||`, ``},
+	{"classes keep the numbers that they had", "internal/snapshot/kept.go", unit, `if !moved {`, `if true {`},
+	{"a node before its second move is not in the log", "internal/schedsim/undo.go", unit,
+		`if c.was.epoch < m.before {`, `if false {`},
+
 	// What people see.
 	{"the ring forgets nothing", "internal/decisions/book.go", unit, `case len(b.ring)-drop > b.count:`, `case false:`},
 	{"large decisions fill the memory", "internal/decisions/book.go", unit, `case b.size > b.bytes:`, `case false:`},
