@@ -83,3 +83,20 @@ func TestMovesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFleetsCostIsTold also where no move is worth it now, and not where none is asked for.
+func TestTheFleetsCostIsTold(t *testing.T) {
+	for kind, want := range map[policy.Consolidation]bool{policy.WhenCheaper: true, policy.WhenUnneeded: false} {
+		c, p := moving(t, "")
+		c.Plan.Worth, p.Moves.Consolidation = nil, kind
+		var plan bytes.Buffer
+		if err := Plan(&plan, explain.PlanOf(c, p), Table); err != nil {
+			t.Fatal(err)
+		}
+		const line = "Cost per hour: 2.00 now, 2.00 after removals, 2.00 after these moves; " +
+			"no fleet for these pods is below 1.00."
+		if strings.Contains(plan.String(), line) != want {
+			t.Errorf("%s:\n%s", kind, plan.String())
+		}
+	}
+}

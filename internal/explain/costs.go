@@ -8,6 +8,14 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
+// mayMove reports whether nodes of any group may go for cheaper ones.
+func (a *answer) mayMove() bool {
+	return slices.ContainsFunc(a.snap.Groups, func(g model.Group) bool {
+		own := a.policy.Moves.Of(&g)
+		return own.Cheaper()
+	})
+}
+
 // costs is nil where no price is known.
 func (a *answer) costs(p *Plan) *Costs {
 	if p.Before.CostPerHour == nil || p.After.CostPerHour == nil {

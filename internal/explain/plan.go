@@ -32,7 +32,7 @@ type Plan struct {
 	GiveUp []GivenUp  `json:"giveUp"`
 	// Moves are nodes that go for others, or would: under way, waiting, or over with nodes that rest.
 	Moves []model.MoveState `json:"moves,omitempty"`
-	// Costs is what the fleet costs once all that is planned is done; nil where nothing moves or prices lack.
+	// Costs is what the fleet costs once all that is planned is done; nil where nothing may move or prices lack.
 	Costs   *Costs    `json:"costs,omitempty"`
 	Pending []Waiting `json:"pending"`
 	Kept    []Kept    `json:"kept"`
@@ -174,7 +174,7 @@ func PlanOf(c model.Cycle, p model.Policy) Plan {
 	}
 	out.Before, out.After = a.sizes(&out)
 	out.Bound = a.bound()
-	if out.Moves = c.MoveStates(); len(out.Moves) > 0 {
+	if out.Moves = c.MoveStates(); len(out.Moves) > 0 || a.mayMove() {
 		out.Costs = a.costs(&out)
 	}
 	return out
