@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,23 +37,20 @@ func decisionsCommand() *cobra.Command {
 			return misusef("--limit=%d: want 1 or more", *limit)
 		}
 		ctx := cmd.Context()
-		base, end, err := leader.reach(ctx)
+		page, err := leader.reach(ctx)
 		if err != nil {
 			return err
 		}
-		defer end()
-		answer, err := askLeader(ctx, base, fmt.Sprintf("/api/v1/decisions?limit=%d", *limit))
+		defer page.end()
+		answer, err := page.askLeader(ctx, fmt.Sprintf("/api/v1/decisions?limit=%d", *limit))
+		// A list has the newest first, what is new the oldest.
+		slices.Reverse(answer.Decisions)
 		last := ""
 		for {
 			if err != nil {
 				return err
 			}
 			list := answer.Decisions
-			if last == "" { // a list has the newest first, what is new the oldest
-				for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-					list[i], list[j] = list[j], list[i]
-				}
-			}
 			if len(list) > 0 || last == "" && !*watch {
 				if err := cli.Decisions(cmd.OutOrStdout(), list, format); err != nil {
 					return err
@@ -69,7 +67,7 @@ func decisionsCommand() *cobra.Command {
 				return nil
 			case <-time.After(watchPace):
 			}
-			answer, err = askLeader(ctx, base, "/api/v1/decisions?after="+url.QueryEscape(last))
+			answer, err = page.askLeader(ctx, "/api/v1/decisions?after="+url.QueryEscape(last))
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -111,12 +109,12 @@ func explainPlanCommand() *cobra.Command {
 		case len(args) > 0:
 			path = "/api/v1/decisions/" + url.PathEscape(args[0])
 		}
-		base, end, err := leader.reach(cmd.Context())
+		page, err := leader.reach(cmd.Context())
 		if err != nil {
 			return err
 		}
-		defer end()
-		answer, err := askLeader(cmd.Context(), base, path)
+		defer page.end()
+		answer, err := page.askLeader(cmd.Context(), path)
 		if err != nil {
 			return err
 		}

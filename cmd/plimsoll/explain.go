@@ -90,12 +90,11 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 	}
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "text, wide, json or yaml")
-	url := cmd.Flags().String("url", "",
-		"address of the leader's page, if it can be reached as it is; none: the leader is found by its lease, and a port "+
-			"is forwarded")
-	q := bindQuestion(cmd, "output", "url")
+	var leader toLeader
+	leader.bindPage(cmd.Flags())
+	q := bindQuestion(cmd, append([]string{"output"}, pageFlags...)...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := q.askLeader(cmd, *url, of.kind, args[0])
+		text, err := q.askLeader(cmd, leader, of.kind, args[0])
 		if err != nil {
 			return err
 		}
@@ -119,8 +118,8 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 // askLeader asks the leader, which knows since when, and why nodes were bought. There is no answer where the
 // question is about files, or about a cluster that is otherwise than the leader's, or where the leader cannot be
 // asked. It says on standard error which it is. A leader that is named has to answer.
-func (q *question) askLeader(cmd *cobra.Command, url, kind, name string) (json.RawMessage, error) {
-	told := cmd.ErrOrStderr()
+func (q *question) askLeader(cmd *cobra.Command, leader toLeader, kind, name string) (json.RawMessage, error) {
+	told, url := cmd.ErrOrStderr(), leader.url
 	switch {
 	case len(q.from.files) > 0 && url != "":
 		return nil, misusef("--url and --filename (-f): give one of them")
@@ -137,16 +136,16 @@ func (q *question) askLeader(cmd *cobra.Command, url, kind, name string) (json.R
 	if err != nil {
 		return nil, wrongConfig(err)
 	}
-	leader := toLeader{config: c, url: url}
+	leader.config = c
 	var text json.RawMessage
-	base, end, err := leader.reach(cmd.Context())
+	page, err := leader.reach(cmd.Context())
 	if err == nil {
-		defer end()
+		defer page.end()
 		parts := strings.Split(name, "/")
 		for i := range parts {
 			parts[i] = neturl.PathEscape(parts[i])
 		}
-		err = fetch(cmd.Context(), base, "/api/v1/explain/"+kind+"/"+strings.Join(parts, "/"), &text)
+		err = page.fetch(cmd.Context(), "/api/v1/explain/"+kind+"/"+strings.Join(parts, "/"), &text)
 	}
 	said, ok := errors.AsType[leaderRefusal](err)
 	switch {

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,54 +29,105 @@ import (
 type toLeader struct {
 	config config.Config
 	url    string
+	with   credentials
 }
 
 func (l *toLeader) bind(set *pflag.FlagSet) {
 	l.config = config.Defaults()
 	c := &l.config
-	set.StringVar(&l.url, "url", "", "address of the page, if it can be reached as it is; none: the leader is found by "+
-		"its lease, and a port is forwarded")
+	l.bindPage(set)
 	bindCluster(set, &c.Cluster)
 	set.StringVar(&c.Leader.Name, "leader-elect-resource-name", c.Leader.Name, "name of the autoscaler's lease")
 	set.StringVar(&c.Page.Address, "ui-address", c.Page.Address, "what the autoscaler has for --ui-address")
 }
 
-// reach gives the address of the leader's page, which holds until the returned function is called.
-func (l *toLeader) reach(ctx context.Context) (string, func(), error) {
+// pageFlags are those that bindPage binds.
+var pageFlags = []string{"url", "ui-ca-file", "ui-token-file", "ui-server-name"}
+
+// bindPage binds the flags that say how the page is asked.
+func (l *toLeader) bindPage(set *pflag.FlagSet) {
+	set.StringVar(&l.url, "url", "", "address of the leader's page, if it can be reached as it is; none: the leader is "+
+		"found by its lease, and a port is forwarded")
+	set.StringVar(&l.with.caFile, "ui-ca-file", "",
+		"file with the CA of the page's certificate, where it uses TLS; none: those of this machine")
+	set.StringVar(&l.with.tokenFile, "ui-token-file", "",
+		"file with the bearer token for a page that authenticates; none: that of the kubeconfig's user")
+	set.StringVar(&l.with.serverName, "ui-server-name", "",
+		"a name in the page's certificate; none: the host of --url, or the leader's pod through a forwarded port")
+}
+
+// reach finds the page. It can be asked until its end is called.
+func (l *toLeader) reach(ctx context.Context) (*page, error) {
 	if l.url != "" {
-		return strings.TrimSuffix(l.url, "/"), func() {}, nil
+		return l.named()
 	}
 	c := l.config
 	_, port, err := net.SplitHostPort(c.Page.Address)
 	if err != nil {
-		return "", nil, fmt.Errorf("--ui-address: %w", err)
-	}
-	if !ui.Loopback(c.Page.Address) {
-		return "", nil, errors.New("a page that is not bound to the loopback wants a bearer token: ask it by --url, or curl")
+		return nil, misusef("--ui-address: %w", err)
 	}
 	c.Cluster.ContentType = runtime.ContentTypeJSON // forwarding speaks it; nothing here is large
 	client, rc, err := clientFor(c)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	asking, end := patient(ctx, c.Cluster)
 	defer end()
 	pod, err := leaderOf(asking, client, c.Cluster.Namespace, c.Leader.Name)
 	if err != nil {
-		return "", nil, err
+		return nil, err
+	}
+	found := &page{client: &http.Client{CheckRedirect: noRedirect}, end: func() {}}
+	scheme := "http://"
+	if !ui.Loopback(c.Page.Address) {
+		scheme = "https://"
+		with := l.with
+		with.serverName = cmp.Or(with.serverName, pod) // as in a certificate that the leader makes itself
+		if found.client, err = with.clientOf(rc); err != nil {
+			return nil, err
+		}
 	}
 	_, err = client.CoreV1().Pods(c.Cluster.Namespace).Get(asking, pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		// The leader may be a process on this machine.
 		if here, hostErr := os.Hostname(); hostErr == nil && here == pod {
-			return "http://" + c.Page.Address, func() {}, nil
+			found.base = scheme + c.Page.Address
+			return found, nil
 		}
-		return "", nil, fmt.Errorf("the leader %s is no pod of namespace %s: give its page's address with --url", pod,
+		return nil, fmt.Errorf("the leader %s is no pod of namespace %s: give its page's address with --url", pod,
 			c.Cluster.Namespace)
 	} else if err != nil {
-		return "", nil, fmt.Errorf("find the leader's pod %s/%s: %w", c.Cluster.Namespace, pod, err)
+		return nil, fmt.Errorf("find the leader's pod %s/%s: %w", c.Cluster.Namespace, pod, err)
 	}
-	return forward(asking, rc, client, c.Cluster.Namespace, pod, port)
+	local, ended, stop, err := forward(asking, rc, client, c.Cluster.Namespace, pod, port)
+	if err != nil {
+		return nil, err
+	}
+	found.base, found.ended, found.end = scheme+local, ended, stop
+	return found, nil
+}
+
+// named is the page at --url. A token is sent with TLS only.
+func (l *toLeader) named() (*page, error) {
+	at, err := url.Parse(l.url)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, misusef("--url=%s: want an address such as https://plimsoll.example.com", l.url)
+	}
+	found := &page{base: strings.TrimSuffix(l.url, "/"), client: &http.Client{CheckRedirect: noRedirect}, end: func() {}}
+	if at.Scheme == "http" {
+		if l.with.tokenFile != "" && !ui.Loopback(net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80"))) {
+			return nil, misusef("--url=%s: a token is not sent without TLS; use https", l.url)
+		}
+		return found, nil
+	}
+	var rc *rest.Config
+	if l.with.tokenFile == "" {
+		if rc, err = restConfig(l.config.Cluster); err != nil {
+			return nil, fmt.Errorf("find a token for the page (or give --ui-token-file): %w", err)
+		}
+	}
+	found.client, err = l.with.clientOf(rc)
+	return found, err
 }
 
 // leaderOf is the name of the pod that leads: the lease's holder begins with it.
@@ -101,13 +149,13 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, namespace, name 
 	return holder, nil
 }
 
-// forward forwards a free port of this machine to a pod's.
+// forward forwards a free port of this machine to a pod's, until stop is called. ended gets why it has ended before.
 func forward(
 	ctx context.Context, rc *rest.Config, client *kubernetes.Clientset, namespace, pod, port string,
-) (string, func(), error) {
-	failed := func(err error) (string, func(), error) {
-		return "", nil, fmt.Errorf("forward a port to the pod %s/%s (it needs create on pods/portforward): %w", namespace,
-			pod, err)
+) (local string, ended <-chan error, stop func(), err error) {
+	failed := func(err error) (string, <-chan error, func(), error) {
+		return "", nil, nil, fmt.Errorf("forward a port to the pod %s/%s (it needs create on pods/portforward): %w",
+			namespace, pod, err)
 	}
 	to := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).
 		SubResource("portforward").URL()
@@ -123,79 +171,29 @@ func forward(
 		spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), func(err error) bool {
 			return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 		})
-	stop, ready := make(chan struct{}), make(chan struct{})
-	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:" + port}, stop, ready, io.Discard,
+	end, ready := make(chan struct{}), make(chan struct{})
+	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:" + port}, end, ready, io.Discard,
 		io.Discard)
 	if err != nil {
 		return failed(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- f.ForwardPorts() }()
+	over := make(chan error, 1)
+	go func() {
+		err := f.ForwardPorts()
+		over <- fmt.Errorf("the connection to the pod %s/%s has ended: %w; is it gone, or does another one lead?", namespace,
+			pod, cmp.Or(err, io.EOF))
+	}()
 	select {
 	case <-ctx.Done():
 		return failed(context.Cause(ctx))
-	case err := <-ended:
-		return failed(cmp.Or(err, errors.New("it ended at once")))
+	case err := <-over:
+		return failed(err)
 	case <-ready:
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
-		close(stop)
+		close(end)
 		return failed(err)
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local), func() { close(stop) }, nil
-}
-
-// askLeader is what the leader answers to a path.
-func askLeader(ctx context.Context, base, path string) (ui.Envelope, error) {
-	var answer ui.Envelope
-	if err := fetch(ctx, base, path, &answer); err != nil {
-		return ui.Envelope{}, err
-	}
-	if !answer.Leads {
-		return ui.Envelope{}, fmt.Errorf("the process at %s does not lead; the leader is %s", base,
-			cmp.Or(answer.Leader, "not known"))
-	}
-	return answer, nil
-}
-
-// leaderRefusal is what the leader says where it has no answer.
-type leaderRefusal struct {
-	status int
-	why    string
-}
-
-func (r leaderRefusal) Error() string { return "the leader says: " + r.why }
-
-// fetch reads what the leader answers to a path.
-func fetch(ctx context.Context, base, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
-	if err != nil {
-		return fmt.Errorf("ask the leader: %w", err)
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("ask the leader: %w", withoutURL(err))
-	}
-	defer res.Body.Close()
-	var failed ui.Failure
-	if res.StatusCode != http.StatusOK {
-		into = &failed
-	}
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		return fmt.Errorf("ask the leader for %s: it answers %s with what is not JSON: %w", path, res.Status, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return leaderRefusal{res.StatusCode, failed.Text()}
-	}
-	return nil
-}
-
-func withoutURL(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		return wrapped.Err
-	}
-	return err
+	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local), over, func() { close(end) }, nil
 }

@@ -185,7 +185,8 @@ func TestThePageOnTheLoopback(t *testing.T) {
 				return
 			}
 			var e ui.Envelope
-			err = fetch(t.Context(), strings.TrimSuffix(url, "/"), "/api/v1/state", &e)
+			served := page{base: strings.TrimSuffix(url, "/"), client: http.DefaultClient}
+			err = served.fetch(t.Context(), "/api/v1/state", &e)
 			if err != nil || e.Leader != "plimsoll-1" {
 				t.Error(err, e)
 			}

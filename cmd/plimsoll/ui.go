@@ -1,11 +1,21 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"runtime"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-dev/plimsoll/internal/ui"
 )
 
 // uiCommand opens the leader's page.
@@ -22,21 +32,58 @@ func uiCommand() *cobra.Command {
 	leader.bind(cmd.Flags())
 	silent := cmd.Flags().Bool("no-browser", false, "print the address, and open nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		base, end, err := leader.reach(cmd.Context())
+		page, err := leader.reach(cmd.Context())
 		if err != nil {
 			return err
 		}
-		defer end()
-		fmt.Fprintf(cmd.OutOrStdout(), "the page is at %s/ until Ctrl-C\n", base)
+		defer page.end()
+		address := page.base
+		if strings.HasPrefix(address, "https:") {
+			stop := func() {}
+			if address, stop, err = page.behind(cmd.Context()); err != nil {
+				return err
+			}
+			defer stop()
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "the page is at %s/ until Ctrl-C\n", address)
 		if !*silent {
-			if err := browse(base + "/"); err != nil {
+			if err := browse(address + "/"); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be opened:", err)
 			}
 		}
-		<-cmd.Context().Done()
-		return nil
+		select {
+		case <-cmd.Context().Done():
+			return nil
+		case err := <-page.ended:
+			return err
+		}
 	}
 	return cmd
+}
+
+// behind serves the page on this machine's loopback, with the bearer token that a browser does not send. Whether the
+// page answers is found out first.
+func (p *page) behind(ctx context.Context) (address string, stop func(), err error) {
+	var state json.RawMessage
+	if err := p.fetch(ctx, "/api/v1/state", &state); err != nil {
+		return "", nil, err
+	}
+	to, err := url.Parse(p.base)
+	if err != nil {
+		return "", nil, fmt.Errorf("serve the page here: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("serve the page here: %w", err)
+	}
+	with := func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Header.Del("Authorization")
+	}
+	proxy := &httputil.ReverseProxy{Transport: p.client.Transport, FlushInterval: -1, Rewrite: with}
+	server := &http.Server{Handler: ui.OnlyHere(proxy), ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener) // until it is closed
+	return "http://" + listener.Addr().String(), func() { server.Close() }, nil
 }
 
 // browse opens an address in the person's browser.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,9 +30,20 @@ import (
 type clusterOfLeader struct {
 	t    *testing.T
 	page string // host:port of the leader's page
+	port string // that is to be forwarded; empty: the default
 
 	mu    sync.Mutex
 	asked []string
+	conns []httpstream.Connection
+}
+
+// lose ends all connections to the pod.
+func (c *clusterOfLeader) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
 }
 
 func (c *clusterOfLeader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -77,6 +89,9 @@ func (c *clusterOfLeader) forward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.Close()
+	c.mu.Lock()
+	c.conns = append(c.conns, conn)
+	c.mu.Unlock()
 	for {
 		select {
 		case <-conn.CloseChan():
@@ -86,7 +101,7 @@ func (c *clusterOfLeader) forward(w http.ResponseWriter, r *http.Request) {
 				s.Close()
 				continue
 			}
-			if port := s.Headers().Get(corev1.PortHeader); port != "8086" {
+			if port := s.Headers().Get(corev1.PortHeader); port != cmp.Or(c.port, "8086") {
 				c.t.Errorf("port %s is forwarded", port)
 			}
 			to, err := net.Dial("tcp", c.page)
