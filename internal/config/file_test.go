@@ -296,3 +296,32 @@ policies:
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// TestOddFiles: what is accepted and most likely not meant is told, with its place.
+func TestOddFiles(t *testing.T) {
+	const over, last = `{until: "2020-01-01T00:00:00Z"}`, `[{name: x, nodes: 1}, {name: x, nodes: 1}]`
+	for text, want := range map[string]string{
+		`pause: {}`:      "FILE:3: pause: it holds until the file changes",
+		`pause: ` + over: "FILE:3: pause.until: it is over since 2020-01-01T00:00:00Z",
+		`policies: [{name: a, groups: [b], pause: ` + over + `}]`:   "FILE:3: policies[0].pause.until: it is over",
+		`budgets: [{name: a, rate: 0/1h}]`:                          "FILE:3: budgets[0].rate: no node may ever begin to go",
+		`budgets: [{name: a, nodes: 1}, {name: a, nodes: 2}]`:       `FILE:3: budgets[1]: another budget is called "a", too`,
+		`policies: [{name: a, groups: [b], budgets: ` + last + `}]`: "policies[0].budgets[1]: another",
+		`scaleUp: {coresTotal: "0:0"}`:                              "--cores-total has a maximum of 0: no node is bought",
+		`pause: {reason: audit}`:                                    "",
+		`pause: {until: "2999-01-01T00:00:00Z"}`:                    "",
+		`budgets: [{name: a, rate: 1/1h}]`:                          "",
+	} {
+		set, flags := everyFlag()
+		const head = "apiVersion: plimsoll.dev/v1alpha1\nkind: Configuration\n"
+		file := write(t, "c.yaml", head+text+"\ncloud: {provider: kwok}\n")
+		if err := set.Parse([]string{"--config=" + file}); err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := flags.Config()
+		got := strings.ReplaceAll(strings.Join(warnings, "\n"), file, "FILE")
+		if err != nil || (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q (%v), want %q", text, got, err, want)
+		}
+	}
+}

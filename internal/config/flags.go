@@ -439,6 +439,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	warnings := append(f.warnings(c.Cloud), doubtful(&c)...)
 	if f.document != nil {
 		warnings = append(warnings, f.idle()...)
+		warnings = append(warnings, odd(f.document, &c.Policy.Groups, c.Policy.Budgets, time.Now())...)
 	}
 	if c.Loop.ScanInterval >= c.HTTP.MaxInactivity {
 		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: in a quiet cluster, "+
@@ -523,6 +524,13 @@ func doubtful(c *Config) []string {
 		if short.time < time.Second {
 			out = append(out, fmt.Sprintf("--%s=%s is below a second: %s; 15s is 15 seconds, 15m is 15 minutes",
 				flag, short.time, short.then))
+		}
+	}
+	for flag, most := range map[string]int64{
+		"cores-total": c.Policy.ScaleUp.MaxCoresTotal, "memory-total": c.Policy.ScaleUp.MaxMemoryTotal,
+	} {
+		if most == 0 {
+			out = append(out, fmt.Sprintf("--%s has a maximum of 0: no node is bought", flag))
 		}
 	}
 	slices.Sort(out)

@@ -297,3 +297,47 @@ func (r *policyReader) oneOf(path, text string, known []string) {
 	}
 	r.wrong(path, "%q is none of %s", text, strings.Join(known, ", "))
 }
+
+// odd has a line for each part of the file that is accepted, and is most likely not meant.
+func odd(doc *v1alpha1.Document, set *policy.Set, budgets []budget.Budget, now time.Time) []string {
+	var out []string
+	say := func(path, format string, args ...any) { out = append(out, doc.Wrong(path, format, args...).Error()) }
+	pause := func(path string, p *policy.Pause) {
+		switch {
+		case p == nil:
+		case !p.Until.IsZero() && !p.Until.After(now):
+			say(path+".until", "it is over since %s, and has no effect", p.Until.Format(time.RFC3339))
+		case p.Until.IsZero() && p.Reason == "":
+			say(path, "it holds until the file changes: it says neither until when nor why")
+		}
+	}
+	pause("pause", set.Pause)
+	for i := range set.Policies {
+		pause(fmt.Sprintf("policies[%d].pause", i), set.Policies[i].Pause)
+	}
+	names := map[string]bool{}
+	paths := budgetPaths(doc)
+	for i, b := range budgets {
+		if names[b.Name] {
+			say(paths[i], "another budget is called %q, too", b.Name)
+		}
+		if names[b.Name] = true; b.Rate != nil && b.Rate.Count == 0 {
+			say(paths[i]+".rate", "no node may ever begin to go while it counts")
+		}
+	}
+	return out
+}
+
+// budgetPaths are where the budgets stand, in their order.
+func budgetPaths(doc *v1alpha1.Document) []string {
+	var out []string
+	for i := range doc.Budgets {
+		out = append(out, fmt.Sprintf("budgets[%d]", i))
+	}
+	for i := range doc.Policies {
+		for j := range doc.Policies[i].Budgets {
+			out = append(out, fmt.Sprintf("policies[%d].budgets[%d]", i, j))
+		}
+	}
+	return out
+}
