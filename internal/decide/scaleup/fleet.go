@@ -71,6 +71,9 @@ type kindOf struct {
 	price    float64
 	nodes    int
 	fixed    model.Resources // the least that pods have there which stay with their node
+	// runs are the classes of the pods that run there: they may, whatever the filters say of new ones. Labels and
+	// taints count when a pod is placed, and not afterwards.
+	runs map[model.ClassID]bool
 }
 
 // gather counts pods and nodes. Others are what nodes of no group cost, and strangers a type that is as large as
@@ -106,7 +109,12 @@ func (f *fleet) gather() (others float64, strangers pack.Type, ok bool) {
 		if !met {
 			j, at[k] = len(f.kinds), len(f.kinds)
 			t := schedsim.Template{Group: n.Group, Shape: n.Shape}
-			f.kinds = append(f.kinds, kindOf{template: t, price: price, fixed: fixed})
+			f.kinds = append(f.kinds, kindOf{template: t, price: price, fixed: fixed, runs: map[model.ClassID]bool{}})
+		}
+		for b := range n.Bound {
+			if c, ok := f.s.ClassOf(&n.Bound[b]); ok {
+				f.kinds[j].runs[c] = true
+			}
 		}
 		f.kinds[j].nodes++
 		f.kinds[j].fixed = least(f.kinds[j].fixed, fixed)
@@ -180,7 +188,12 @@ func (f *fleet) templates() bool {
 // add adds nodes that are there, unless a new one is as large, holds the same and costs no more.
 func (f *fleet) add(k kindOf) {
 	f.put(k.template, f.w.Allocatable(k.template).Plus(k.fixed, -1), k.price, k.nodes)
-	own := f.types[len(f.types)-1]
+	own := &f.types[len(f.types)-1]
+	for j, c := range f.classes {
+		if k.runs[c] {
+			own.Holds.Add(j)
+		}
+	}
 	for _, t := range f.types[:f.open] {
 		holds := t.Price <= own.Price
 		for j := range own.Capacity {

@@ -97,6 +97,26 @@ pods b count=7 cpu=1 memory=1Gi node=d2
 	}
 }
 
+// TestTheFleetBoundOfPodsThatWouldNotComeAgain: a pod runs on a node that it would not be placed on today. It need not
+// move, so that the node's price is enough.
+func TestTheFleetBoundOfPodsThatWouldNotComeAgain(t *testing.T) {
+	s := testkit.NewScenario()
+	if err := s.Add(`
+group small max=10 cpu=8 memory=32Gi price=0.1
+group dear max=10 cpu=8 memory=32Gi price=0.2 labels=disk:ssd
+node s1 group=small
+pods a count=2 cpu=1 memory=1Gi node=s1 select=disk:ssd
+`); err != nil {
+		t.Fatal(err)
+	}
+	snap := s.Snapshot(s.Policy)
+	w := schedsim.Load(nil, snap)
+	defer w.Close()
+	if least, ok := scaleup.FleetBound(w, snap, nil, 1_000_000); !ok || least > 0.1+1e-4 {
+		t.Errorf("%v, %v", least, ok)
+	}
+}
+
 // TestTheFleetBoundCountsStrangers: nodes of no group stay, and may take what they have room for.
 func TestTheFleetBoundCountsStrangers(t *testing.T) {
 	s := testkit.NewScenario()
