@@ -78,7 +78,7 @@ func (pl *planner) least(grow []model.Growth, steps int) (nodes int, price int64
 	}
 	most := func(group int) int { return max(pl.opening.hard(group), pl.grown[group].nodes) }
 	solve := func(rate func(head) (int64, bool)) pack.Plan {
-		p := pl.purchase(pods, forms, rate, most)
+		p := pl.purchase(lotsOf(pods), forms, rate, most)
 		if steps > 0 {
 			pl.perHost(p)
 		}
@@ -109,10 +109,10 @@ func grownFor(grow []model.Growth) (pods []model.Batch) {
 // perHost says of classes that are spread over hostnames how many pods a new node takes. It is proven only in a world
 // without the plan's own nodes; and not of a constraint that wants a number of domains, of which new nodes make more.
 func (pl *planner) perHost(p *purchase) {
-	for i, c := range p.classes {
-		if !slices.ContainsFunc(pl.s.Classes[c].Spec.Pod.Spec.TopologySpreadConstraints,
+	for i, l := range p.lots {
+		if !slices.ContainsFunc(pl.s.Classes[l.class].Spec.Pod.Spec.TopologySpreadConstraints,
 			func(s corev1.TopologySpreadConstraint) bool { return s.MinDomains != nil }) {
-			p.Classes[i].PerNode = min(p.Classes[i].PerNode, pl.w.MostPerHost(c))
+			p.Classes[i].PerNode = min(p.Classes[i].PerNode, pl.w.MostPerHost(l.class))
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (f *fleet) gather() (others float64, strangers pack.Type, ok bool) {
 	for _, c := range f.classes {
 		pods = append(pods, model.Batch{Class: c, Count: f.counts[c]})
 	}
-	f.names = (&planner{s: f.s}).extended(pods)
+	f.names = (&planner{s: f.s}).extended(lotsOf(pods))
 	strangers = pack.Type{Price: 1, Max: len(free)}
 	for _, r := range free {
 		for j, n := range amounts(r, f.names) {

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"slices"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/pack"
 )
 
@@ -32,17 +33,24 @@ func (pl *planner) orders(p *purchase, bulk []*waiting) [][]run {
 		class    int
 	}
 	var queue []queued
-	for i, c := range p.classes {
-		at := slices.IndexFunc(bulk, func(q *waiting) bool { return q.Class == c })
-		created := make([]int64, max(p.Classes[i].Count, len(bulk[at].Pods)))
-		for j, pod := range bulk[at].Pods {
-			created[j] = pod.Created
+	ages := map[model.ClassID][]int64{} // of the class's pods that no lot before has
+	for _, q := range bulk {
+		for _, pod := range q.Pods {
+			ages[q.Class] = append(ages[q.Class], pod.Created)
 		}
-		slices.Sort(created)
-		// The older ones have found room on nodes that are there.
-		for _, at := range created[len(created)-p.Classes[i].Count:] {
-			queue = append(queue, queued{pl.s.Classes[c].Spec.Priority, at, i})
+		slices.Sort(ages[q.Class])
+	}
+	for i, l := range p.lots {
+		// The older ones have found room on nodes that are there. Of pods that are moved no age is known.
+		created := ages[l.class]
+		for n := range l.count {
+			at := int64(0)
+			if n < len(created) {
+				at = created[len(created)-1-n]
+			}
+			queue = append(queue, queued{pl.s.Classes[l.class].Spec.Priority, at, i})
 		}
+		ages[l.class] = created[:max(0, len(created)-l.count)]
 	}
 	slices.SortFunc(queue, func(a, b queued) int {
 		return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.created, b.created), cmp.Compare(a.class, b.class))

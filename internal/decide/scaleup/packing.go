@@ -3,11 +3,8 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/pack"
@@ -28,13 +25,6 @@ const (
 	priceUnits = 1e5
 	wasteUnits = 1e6
 )
-
-// purchase is a number of pods, and the groups that may grow for them, in numbers.
-type purchase struct {
-	pack.Problem
-	classes []model.ClassID // by the problem's class
-	kinds   [][]head        // by the problem's type: groups whose nodes pack alike, the preferred first
-}
 
 // aim is what the first expander wants little of, as a price of a node that may be compared and
 // summed over groups; not ok for a group that it cannot rate. It is nil for an expander that prefers
@@ -94,146 +84,8 @@ func (pl *planner) leastRoom(pods []model.Batch) func(head) (int64, bool) {
 	}
 }
 
-// purchase puts pods into numbers, and groups of which most lets so many nodes be bought.
-func (pl *planner) purchase(
-	pods []model.Batch, heads []head, price func(head) (int64, bool), most func(group int) int,
-) *purchase {
-	p := &purchase{}
-	names := pl.extended(pods)
-	apart := pl.apart(pods)
-	count := 0
-	for _, b := range pods {
-		c := pack.Class{Request: amounts(pl.s.Classes[b.Class].Spec.Requests, names), Count: b.Count, PerNode: pack.NoLimit}
-		if clique, ok := apart.of[b.Class]; ok {
-			c.Request = append(c.Request, make([]int64, apart.count)...)
-			c.Request[len(c.Request)-apart.count+clique] = 1
-		} else if pl.w.OnePerNode(b.Class) {
-			c.PerNode = 1
-		}
-		p.Classes, p.classes = append(p.Classes, c), append(p.classes, b.Class)
-		count += b.Count
-	}
-	p.Budget = min(packSteps, count*packStepsPerPod)
-	type kind struct {
-		looks int
-		price int64
-	}
-	known := map[kind]int{}
-	for _, h := range pl.preferred(heads) {
-		cost, ok := price(h)
-		room := most(h.group)
-		if !ok || room == 0 {
-			continue
-		}
-		key := kind{pl.looksOf(h), cost}
-		at, ok := known[key]
-		if !ok || h.landing != nil {
-			at = len(p.kinds)
-			known[key] = at
-			p.Types = append(p.Types, pack.Type{
-				Capacity: append(amounts(pl.w.Allocatable(h.template), names), slices.Repeat([]int64{1}, apart.count)...),
-				Price:    cost, Holds: pl.holds(h, p.classes),
-			})
-			p.kinds = append(p.kinds, nil)
-		}
-		p.kinds[at] = append(p.kinds[at], h)
-		if t := &p.Types[at]; t.Max != pack.NoLimit {
-			if t.Max += min(room, count); t.Max >= count {
-				t.Max = pack.NoLimit
-			}
-		}
-	}
-	return p
-}
-
-// holds are those of the classes that a new node may be for.
-func (pl *planner) holds(h head, classes []model.ClassID) pack.Set {
-	set := pack.Set{0}
-	for i, c := range classes {
-		if (h.landing != nil || !pl.w.Choosy(c, h.group)) && pl.w.Suits(c, h.template) && !pl.repelled(c, h) {
-			set.Add(i)
-		}
-	}
-	return set
-}
-
-// preferred are heads in the order in which the expanders would have those that are equal otherwise.
-func (pl *planner) preferred(heads []head) []head {
-	options := make([]option, len(heads))
-	for i, h := range heads {
-		options[i] = option{head: h, nodes: 1}
-	}
-	out := make([]head, len(heads))
-	for i, at := range pl.rank(options) {
-		out[i] = heads[at]
-	}
-	return out
-}
-
 // byName reports whether the pods ask for nodes by their names: no two nodes are alike for them.
 func (pl *planner) byName(b model.Batch) bool { return pl.w.ReadsHost(b.Class) }
-
-// repelled reports whether pods that are on every new node of the group keep the class away.
-func (pl *planner) repelled(c model.ClassID, h head) bool {
-	return len(h.template.Pods) > 0 && slices.ContainsFunc(pl.w.Apart(c), func(other model.ClassID) bool {
-		return slices.ContainsFunc(h.template.Pods, func(b model.Batch) bool { return b.Class == other })
-	})
-}
-
-// cliques are sets of several classes of which a node takes one pod in all.
-type cliques struct {
-	of    map[model.ClassID]int
-	count int
-}
-
-func (pl *planner) apart(pods []model.Batch) cliques {
-	k := cliques{of: map[model.ClassID]int{}}
-	counted := map[model.ClassID]bool{}
-	for _, b := range pods {
-		counted[b.Class] = true
-	}
-	others := map[model.ClassID][]model.ClassID{}
-	of := func(c model.ClassID) []model.ClassID {
-		list, ok := others[c]
-		if !ok {
-			list = slices.DeleteFunc(pl.w.Apart(c), func(o model.ClassID) bool { return !counted[o] })
-			others[c] = list
-			pl.w.Looked(len(list))
-		}
-		return list
-	}
-	for _, b := range pods {
-		all := of(b.Class)
-		if _, known := k.of[b.Class]; known || len(all) < 2 || !slices.Contains(all, b.Class) ||
-			slices.ContainsFunc(all, func(o model.ClassID) bool { return !slices.Equal(of(o), all) }) {
-			continue
-		}
-		for _, o := range all {
-			k.of[o] = k.count
-		}
-		k.count++
-	}
-	return k
-}
-
-// extended are the resources beside those of every pod that one of these requests, by name.
-func (pl *planner) extended(pods []model.Batch) []corev1.ResourceName {
-	names := map[corev1.ResourceName]bool{}
-	for _, b := range pods {
-		for _, x := range pl.s.Classes[b.Class].Spec.Requests.Extended {
-			names[x.Name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-func amounts(r model.Resources, names []corev1.ResourceName) []int64 {
-	out := []int64{r.MilliCPU, r.Memory, r.Ephemeral, r.Pods}
-	for _, name := range names {
-		out = append(out, r.Value(name))
-	}
-	return out
-}
 
 // cheaper looks for a packing of all the pods that costs less than they do now. It is not looked for where
 // the bound that is known at once says that there is little to gain.
@@ -261,7 +113,7 @@ func (pl *planner) fewer(o option) option {
 	if slices.ContainsFunc(o.placed, pl.byName) {
 		return o
 	}
-	p := pl.purchase(o.placed, []head{o.head}, aNode, pl.limits.most)
+	p := pl.purchase(lotsOf(o.placed), []head{o.head}, aNode, pl.limits.most)
 	plan, ok := pl.cheaper(p, int64(o.nodes))
 	if !ok {
 		return o
@@ -276,15 +128,6 @@ func (pl *planner) fewer(o option) option {
 	}
 	o.nodes, o.packing = plan.Nodes, packing
 	return o
-}
-
-// pods are what a pattern has on each of its nodes.
-func (p *purchase) pods(pattern pack.Pattern) []model.Batch {
-	pods := make([]model.Batch, len(pattern.Items))
-	for i, item := range pattern.Items {
-		pods[i] = model.Batch{Class: p.classes[item.Class], Count: item.Count}
-	}
-	return pods
 }
 
 // stage is what the plan was before a part of it, to go back to.
@@ -348,7 +191,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 		return
 	}
 	after := pl.stage(bulk)
-	p := pl.purchase(slices.DeleteFunc(pods, pl.byName), pl.heads, price, since.limits.most)
+	p := pl.purchase(lotsOf(slices.DeleteFunc(pods, pl.byName)), pl.heads, price, since.limits.most)
 	plan, ok := pl.cheaper(p, cost)
 	if pl.whole(p) {
 		pl.proven.nodes = max(pl.proven.nodes, plan.NodeBound)
@@ -377,14 +220,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 // buy carries out a packing. A node takes what the scheduler's plugins let onto it, which may be less
 // than the packing has there; the rest is left.
 func (pl *planner) buy(p *purchase, plan pack.Plan, bulk []*waiting) {
-	used := map[int]bool{}
-	for _, pattern := range plan.Patterns {
-		used[pattern.Type] = true
-	}
-	why := fmt.Sprintf("%s, as one of %d kinds of nodes packed together", pl.first(), len(used))
-	if len(used) == 1 {
-		why = pl.first().String() + ", packed"
-	}
+	why := pl.whyPacked(plan)
 	for _, pattern := range plan.Patterns {
 		kind := p.kinds[pattern.Type]
 		pods := pl.w.Takes(kind[0].template, p.pods(pattern))
@@ -399,6 +235,18 @@ func (pl *planner) buy(p *purchase, plan pack.Plan, bulk []*waiting) {
 		}
 	}
 	pl.fillPlanned(bulk)
+}
+
+// whyPacked says of a group why nodes of it are bought.
+func (pl *planner) whyPacked(plan pack.Plan) string {
+	used := map[int]bool{}
+	for _, pattern := range plan.Patterns {
+		used[pattern.Type] = true
+	}
+	if len(used) == 1 {
+		return pl.first().String() + ", packed"
+	}
+	return fmt.Sprintf("%s, as one of %d kinds of nodes packed together", pl.first(), len(used))
 }
 
 // deal is how many nodes of a load which groups buy.

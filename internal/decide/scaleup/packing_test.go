@@ -102,7 +102,7 @@ func TestPackingOnlyHelps(t *testing.T) {
 		if price == nil || more {
 			return
 		}
-		asked := pl.purchase(slices.DeleteFunc(slices.Clone(pods), pl.byName), pl.heads, price, begin.limits.most)
+		asked := pl.purchase(lotsOf(slices.DeleteFunc(slices.Clone(pods), pl.byName)), pl.heads, price, begin.limits.most)
 		orders := pl.orders(asked, list)
 		after, ok := pl.cost(begin, price)
 		afterAll := after + pl.unbound(asked, begin, orders)

@@ -48,11 +48,13 @@ type Result struct {
 // A spread constraint counts every domain that has a node, also one that is
 // opened for other pods later in the same plan. Where that happened, the plan
 // is made again with the nodes of the first one there from the start; after a
-// few rounds the last one stands, and what it got wrong is the next cycle's.
+// few rounds the last one stands, but for what it got wrong, which is the next
+// cycle's.
 //
 // The gate says which groups may grow at all.
 func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gate) Result {
 	defer w.AllowAll()
+	defer w.DoubtNone()
 	end := w.Work().Steps + p.ScaleUp.SpreadStepLimit
 	var seeds []schedsim.Forms
 	var filled []int
@@ -60,14 +62,15 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gat
 	for round := 1; ; round++ {
 		m := w.Mark()
 		pl := newPlanner(w, s, p, access)
-		pl.end = end
-		r := pl.plan(p, seeds, filled)
-		options += r.Options
-		r.Options = options
-		if round == maxRounds || !pl.domainsMoved() || 2*pl.stepsLeft() < p.ScaleUp.SpreadStepLimit {
-			return r
+		pl.end, pl.options = end, options
+		pl.plan(p, seeds, filled)
+		last := round == maxRounds || 2*pl.stepsLeft() < p.ScaleUp.SpreadStepLimit
+		if pl.settle(last) || last {
+			pl.packWhole()
+			return pl.result()
 		}
-		seeds, filled = pl.bought(), pl.filled
+		seeds, filled, options = pl.bought(), pl.filled, pl.options
+		w.DoubtNone()
 		w.Undo(m)
 	}
 }
@@ -82,11 +85,11 @@ func newPlanner(w *schedsim.World, s *model.Snapshot, p model.Policy, access *ga
 	}
 }
 
-func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Result {
-	defer pl.w.DoubtNone()
+func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) {
 	// 1. Which pods are waiting for room, and which groups have a template.
 	pl.candidates()
-	waiting := pl.waiting(p.Rules)
+	pl.list = pl.waiting(p.Rules)
+	waiting := pl.list
 	// 2. Growths that did not help are not repeated.
 	pl.limits = newLimits(pl.s, pl.p, pl.gate)
 	pl.opening = pl.limits.clone()
@@ -95,7 +98,8 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Re
 	// groups may grow, and by how much.
 	pl.placeOnExisting(waiting)
 	pl.applyTrials(waiting)
-	step := pl.doubt(waiting)
+	pl.step = pl.doubt(waiting)
+	pl.begin = pl.stage(waiting)
 	pl.wake = earliest(pl.wake, reopening(pl.limits))
 	pl.seed(seeds, filled)
 	pl.fillGroups()
@@ -111,9 +115,6 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) Re
 	if pl.fillPools() && pl.leftOver(waiting) > 0 {
 		pl.growFor(waiting)
 	}
-	// 6. What became of each class, and of each group for it.
-	pl.stepped(step)
-	return pl.result(waiting)
 }
 
 // growFor buys for the pods that are left while that helps.
@@ -216,6 +217,9 @@ type planner struct {
 	opening *limits
 	proven  proof
 	heads   []head // groups with a template, in order of id
+	list    []*waiting
+	step    *waiting // the class that the scheduler is believed of, nil if there is none
+	begin   stage    // what the plan was before anything was bought
 	grown   []growth
 	skip    []model.PendingVerdict
 	wake    time.Time
@@ -518,7 +522,9 @@ func (pl *planner) record(group, nodes int, why string) {
 	}
 }
 
-func (pl *planner) result(list []*waiting) Result {
+// result says what became of each class, and of each group for it.
+func (pl *planner) result() Result {
+	pl.stepped(pl.step)
 	notices, until := pl.notices()
 	r := Result{
 		Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes,
@@ -544,8 +550,8 @@ func (pl *planner) result(list []*waiting) Result {
 		pl.bound(&r)
 	}
 	r.Pending = pl.skip
-	pl.endEarly(list, &r)
-	for _, q := range list {
+	pl.endEarly(pl.list, &r)
+	for _, q := range pl.list {
 		v := model.PendingVerdict{
 			Class: q.Class, Pods: len(q.Pods), Existing: q.existing, Upcoming: q.upcoming,
 			Planned: q.planned, Left: q.left, Delayed: q.delayed, Since: q.Oldest, Disagrees: q.disagrees,
