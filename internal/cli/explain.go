@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
 // Pod prints why a pod has no node, or where it runs and what would move it.
@@ -315,6 +316,7 @@ func groupText(g *explain.Group, all bool) string {
 	fmt.Fprintf(&b, "Nodes: %s\n", strings.Join(parts, ", "))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	growthRows(table, g)
+	cameRows(table, g, all)
 	for _, part := range []struct {
 		title string
 		rows  []explain.GroupHold
@@ -351,17 +353,38 @@ func growthRows(w io.Writer, g *explain.Group) {
 	}
 }
 
+func cameRows(w io.Writer, g *explain.Group, all bool) {
+	if len(g.Came) > 0 {
+		row(w, "")
+		row(w, "CAME", "READY", "FOR PODS", "OF THEM IT RUNS")
+	}
+	shown := len(g.Came)
+	if !all {
+		shown = min(shown, most)
+	}
+	for _, c := range g.Came[:shown] {
+		row(w, c.Node, ago(g.Time, c.Ready), strings.Join(c.For, ", "), fmt.Sprint(c.Runs))
+	}
+	if more := len(g.Came) - shown; more > 0 {
+		row(w, andMore(more)+"; -o wide has all")
+	}
+}
+
 func classRows(w io.Writer, g *explain.Group, all bool) {
 	if len(g.Classes) > 0 {
 		row(w, "")
-		row(w, "PENDING PODS", "PODS", "ANSWER")
+		row(w, "PENDING PODS", "PODS", "REASON", "DETAIL", "WOULD WORK IF")
 	}
 	shown := len(g.Classes)
 	if !all {
 		shown = min(shown, most)
 	}
 	for _, c := range g.Classes[:shown] {
-		row(w, c.Class, fmt.Sprint(c.Pods), verdict(&c.Verdict, g.Time))
+		works := worksIf(&explain.GroupAnswer{Verdict: c.Verdict, WorksIf: c.WorksIf, Instead: c.Instead}, g.Time)
+		if c.Reason == model.Fits {
+			works = ""
+		}
+		row(w, c.Class, fmt.Sprint(c.Pods), string(c.Reason), c.Detail, works)
 	}
 	if more := len(g.Classes) - shown; more > 0 {
 		row(w, andMore(more)+"; -o wide has all")

@@ -405,7 +405,8 @@ func TestOrderOfMistakes(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		nodeYAML + "---\n" + podYAML, nodeJSON + podJSON, `{"apiVersion":"v1","items":[` + nodeJSON + `],"kind":"List"}`,
-		"items:\n- metadata:\n    name: n1\nkind: NodeList\napiVersion: v1\n", "groups: [{id: a}]\n",
+		"items:\n- metadata:\n    name: n1\nkind: NodeList\napiVersion: v1\n", "groups: [{id: a}]\n", listOfLists,
+		strings.ReplaceAll(nodeYAML, "name: n1", "name: n1\n  creationTimestamp: $(time-offset-nanosecond -5)"),
 		"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: 2026-01-01T00:00:00Z\nmemory: {version: 2}\n",
 	} {
 		f.Add([]byte(seed))

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -38,9 +39,11 @@ type Group struct {
 	LastRemoval  time.Time `json:"lastRemoval,omitzero"`
 	// Growth are the scale-ups in flight, Holds what holds the group now, and GivenUp machines that are not
 	// waited for any more, each with what keeps it.
-	Growth  []GrowthState `json:"growth,omitempty"`
-	Holds   []GroupHold   `json:"holds,omitempty"`
-	GivenUp []GroupHold   `json:"givenUp,omitempty"`
+	Growth []GrowthState `json:"growth,omitempty"`
+	// Came are nodes that were bought lately, the newest first, and what became of the pods that they were bought for.
+	Came    []Came      `json:"came,omitempty"`
+	Holds   []GroupHold `json:"holds,omitempty"`
+	GivenUp []GroupHold `json:"givenUp,omitempty"`
 	// Classes are the group's answers to pods that wait.
 	Classes  []ClassAnswer   `json:"classes,omitempty"`
 	Template *TemplateAnswer `json:"template,omitempty"`
@@ -56,6 +59,15 @@ type GrowthState struct {
 	Why   []string       `json:"why,omitempty"`
 }
 
+// Came is a node that has come of a scale-up.
+type Came struct {
+	Node  string    `json:"node"`
+	Ready time.Time `json:"ready,omitzero"`
+	For   []string  `json:"for,omitempty"`
+	// Runs is how many pods of those that it was bought for run on it.
+	Runs int `json:"runs"`
+}
+
 // GroupHold is something that holds the group, or a machine of it.
 type GroupHold struct {
 	What    string `json:"what"`
@@ -67,6 +79,9 @@ type ClassAnswer struct {
 	Class   string `json:"class"`
 	Pods    int    `json:"pods"`
 	Verdict `json:",inline"`
+	// WorksIf and Instead are as in a GroupAnswer.
+	WorksIf *Fix   `json:"worksIf,omitempty"`
+	Instead string `json:"instead,omitempty"`
 }
 
 // TemplateAnswer sets a group's template against its newest ready node.
@@ -92,6 +107,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 		return Group{}, &NotFoundError{"group", name, "the provider lists none of that id; plimsoll groups has all"}
 	}
 	g := &a.snap.Groups[at]
+	defer a.close()
 	least, most := a.plan.Bounds(g)
 	out := Group{
 		APIVersion: APIVersion, Kind: "Group", Time: a.snap.Now.UTC(), Group: g.ID, Pool: g.Pool, Min: least, Max: most,
@@ -113,6 +129,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 			out.GivenUp = append(out.GivenUp, GroupHold{what, *verdictOf(&v.Verdict)})
 		}
 	}
+	out.Came = a.came(g)
 	if g.HasTemplate {
 		out.Template = a.template(at)
 	}
@@ -141,6 +158,39 @@ func (a *asked) growth(g *model.Group) (out []GrowthState) {
 		}
 		out = append(out, state)
 	}
+	return out
+}
+
+// came are the nodes that the group's scale-ups have brought, as long as they are remembered, the newest first.
+func (a *asked) came(g *model.Group) (out []Came) {
+	called, class := a.snap.ClassNames(), map[string]model.ClassID{}
+	for i := range a.snap.Classes {
+		class[a.snap.Classes[i].Digest()] = model.ClassID(i)
+	}
+	for _, arrival := range a.snap.Arrivals {
+		if arrival.Group != g.ID {
+			continue
+		}
+		x := Came{Node: arrival.Node, Ready: arrival.Ready.UTC()}
+		at := slices.IndexFunc(a.snap.Nodes, func(n model.Node) bool { return n.Name == arrival.Node })
+		for _, digest := range arrival.For {
+			c, known := class[digest]
+			if !known {
+				continue
+			}
+			x.For = append(x.For, called[c])
+			if at < 0 {
+				continue
+			}
+			for _, b := range a.snap.Nodes[at].Batches {
+				if b.Class == c {
+					x.Runs += b.Count
+				}
+			}
+		}
+		out = append(out, x)
+	}
+	slices.SortStableFunc(out, func(a, b Came) int { return b.Ready.Compare(a.Ready) })
 	return out
 }
 
@@ -190,18 +240,42 @@ func detailed(code, message string) string {
 
 // classes are the group's answers, those to the most pods first.
 func (a *asked) classes(g *model.Group) (out []ClassAnswer) {
-	names := a.snap.ClassNames()
+	names, left := a.snap.ClassNames(), asking
 	for i := range a.plan.Pending {
 		v := &a.plan.Pending[i]
 		for j := range v.Groups {
 			if v.Groups[j].Group == g.ID {
-				out = append(out, ClassAnswer{names[v.Class], v.Pods, *verdictOf(&v.Groups[j].Verdict)})
+				out = append(out, a.classAnswer(names[v.Class], v, &v.Groups[j].Verdict, g.ID, &left))
 			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b ClassAnswer) int {
 		return cmp.Or(-cmp.Compare(a.Pods, b.Pods), cmp.Compare(a.Class, b.Class))
 	})
+	return out
+}
+
+// classAnswer is one answer, with the fix that begins with the group, as far as the effort that is left suffices.
+func (a *asked) classAnswer(
+	name string, v *model.PendingVerdict, said *model.Verdict, id provider.GroupID, left *Effort,
+) ClassAnswer {
+	out := ClassAnswer{Class: name, Pods: v.Pods, Verdict: *verdictOf(said)}
+	tries := v.Left > 0 && left.Plans > 0 && left.Steps > 0
+	if tries {
+		if a.world == nil {
+			a.world = schedsim.Load(nil, a.snap)
+		}
+		a.effort = Effort{min(asking.Plans, left.Plans), min(asking.Steps, left.Steps)}
+		r := newRelaxer(a, v.Class)
+		defer r.close()
+		at := groupAt(a.snap, id)
+		out.WorksIf = r.fix(at, *said)
+		out.Detail += a.taken(v.Class, at, said.Reason)
+		left.Plans, left.Steps = left.Plans-r.tries, left.Steps-r.decider.Steps()
+	}
+	if out.WorksIf == nil {
+		out.Instead = instead(&out.Verdict, a.snap.Now, tries)
+	}
 	return out
 }
 

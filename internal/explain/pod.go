@@ -113,6 +113,12 @@ type asked struct {
 	effort Effort
 }
 
+func (a *asked) close() {
+	if a.world != nil {
+		a.world.Close()
+	}
+}
+
 // PodOf explains a pod, which is named by namespace/name.
 func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory, effort: asking}
@@ -284,6 +290,7 @@ func (a *asked) search(class model.ClassID, out *PendingPod) Effort {
 			g := &out.Groups[i]
 			g.WorksIf = r.fix(groupAt(a.snap, g.Group), model.Verdict{Reason: g.Reason, Detail: g.Detail, Until: g.Until,
 				Fix: g.Fix})
+			g.Detail += a.taken(class, groupAt(a.snap, g.Group), g.Reason)
 			if g.Instead = ""; g.WorksIf == nil {
 				g.Instead = instead(&g.Verdict, a.snap.Now, true)
 			}
@@ -295,6 +302,55 @@ func (a *asked) search(class model.ClassID, out *PendingPod) Effort {
 	}
 	out.Unsearched = r.exhausted()
 	return Effort{r.tries, r.decider.Steps()}
+}
+
+// taken says of a group whose new node has too little for a pod what DaemonSets and static pods take there
+// first.
+func (a *asked) taken(class model.ClassID, group int, reason model.Reason) string {
+	t, ok := a.world.GroupTemplate(group)
+	if !ok || reason != model.InsufficientResources {
+		return ""
+	}
+	left := a.world.Allocatable(t)
+	all := model.ResourcesOf(templateOf(a.snap, group).Status.Allocatable)
+	var parts []string
+	for _, of := range oneByOne(a.snap.Classes[class].Spec.Requests) {
+		want, has, gone := of(a.snap.Classes[class].Spec.Requests), of(all), of(all.Plus(left, -1))
+		if positive(want.Plus(of(left), -1)) && positive(gone) {
+			_, amount, _ := strings.Cut(gone.String(), " ")
+			words := [2]string{" allocatable", " DaemonSets"}
+			if len(parts) > 0 {
+				words = [2]string{} // they are said once
+			}
+			parts = append(parts, fmt.Sprintf("%s%s − %s%s", has, words[0], amount, words[1]))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", strings.Join(parts, ", "))
+}
+
+// positive reports whether there is some of an amount.
+func positive(r model.Resources) bool {
+	return r.MilliCPU > 0 || r.Memory > 0 || r.Ephemeral > 0 || slices.ContainsFunc(r.Extended, func(x model.Amount) bool {
+		return x.Value > 0
+	})
+}
+
+// oneByOne takes one kind of amount after the other out of resources: those that some requests have.
+func oneByOne(r model.Resources) []func(model.Resources) model.Resources {
+	out := []func(model.Resources) model.Resources{
+		func(r model.Resources) model.Resources { return model.Resources{MilliCPU: r.MilliCPU} },
+		func(r model.Resources) model.Resources { return model.Resources{Memory: r.Memory} },
+		func(r model.Resources) model.Resources { return model.Resources{Ephemeral: r.Ephemeral} },
+	}
+	for _, x := range r.Extended {
+		out = append(out, func(r model.Resources) model.Resources {
+			return model.Resources{Extended: []model.Amount{{Name: x.Name, Value: r.Value(x.Name)}}}
+		})
+	}
+	return out
 }
 
 // nearer orders groups' answers: those with a fix that works before all others, the nearest of them first.
