@@ -75,7 +75,8 @@ func absolute(text []byte, written time.Time) ([]byte, bool) {
 		if err != nil {
 			return found
 		}
-		return []byte(written.Add(time.Duration(n)).UTC().Format(metav1.RFC3339Micro))
+		// Whole seconds are what most times are kept in.
+		return []byte(written.Add(time.Duration(n)).UTC().Truncate(time.Second).Format(metav1.RFC3339Micro))
 	}), true
 }
 
@@ -83,7 +84,7 @@ func absolute(text []byte, written time.Time) ([]byte, bool) {
 func (p piece) parse() ([]parsed, error) {
 	var relative bool
 	if p.data, relative = absolute(p.data, p.written); relative {
-		p.written = p.written.Round(time.Microsecond)
+		p.written = p.written.Truncate(time.Second)
 	}
 	all, err := p.parsed()
 	for i := range all {
