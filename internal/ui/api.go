@@ -36,10 +36,7 @@ type Envelope struct {
 
 func (c scene) envelope(kind string) Envelope {
 	e := Envelope{APIVersion: explain.APIVersion, Kind: kind, Leader: c.leader, Leads: c.leads, Version: c.Version,
-		Observe: c.Observe, Looked: c.looked.UTC()}
-	if c.moment != nil {
-		e.Number = c.moment.number
-	}
+		Observe: c.Observe, Looked: c.looked.UTC(), Number: c.number}
 	return e
 }
 
@@ -222,7 +219,7 @@ const (
 	mostLookers = 100
 )
 
-// News is the data of an event: the number of the newest moment, the last look, and who leads.
+// News is the data of an event: a number that grows with each change, the last look, and who leads.
 type News struct {
 	Number uint64    `json:"number"`
 	Looked time.Time `json:"looked"`
@@ -232,17 +229,7 @@ type News struct {
 
 // newest are the news of a scene.
 func (c scene) newest() News {
-	n := News{Looked: c.looked.UTC().Truncate(time.Second), Leads: c.leads, Leader: c.leader}
-	if c.moment != nil {
-		n.Number = c.moment.number
-	}
-	return n
-}
-
-// changed reports whether there is more to see than that the cluster was looked at again.
-func (n News) changed(before News) bool {
-	n.Looked, before.Looked = time.Time{}, time.Time{}
-	return n != before
+	return News{Number: c.number, Looked: c.looked.UTC().Truncate(time.Second), Leads: c.leads, Leader: c.leader}
 }
 
 // events streams "change" with each new moment, and when another process leads, and "look" with the time of the last
@@ -256,16 +243,16 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer s.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	var sent News
+	var sent uint64
 	wait := time.NewTimer(eventBeat)
 	defer wait.Stop()
 	for first := true; ; first = false {
 		c := s.scene()
 		kind, news := "look", c.newest()
-		if first || news.changed(sent) {
+		if first || news.Number != sent {
 			kind = "change"
 		}
-		sent = news
+		sent = news.Number
 		data, err := json.Marshal(news)
 		if err != nil {
 			return

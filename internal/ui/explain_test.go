@@ -13,6 +13,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
+// warm starts what the scheduler's plugins start once in a process, which must not end with a bubble.
+func warm(t *testing.T) { served(t, true, busy) }
+
 // asked is what a server answers to a request for a path, which ends with ctx.
 func asked(ctx context.Context, s *Server, path string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
@@ -48,7 +51,7 @@ func TestWhatManyAskForIsComputedOnce(t *testing.T) {
 		}
 	}
 	text := func(path string) *byte {
-		g := glance{m.number, s.looked, s.leader}
+		g := glance{s.number, s.looked}
 		_, text := s.shelf.take(g, path, func() (int, []byte) { return http.StatusOK, []byte("made again") })
 		return &text[0]
 	}
@@ -93,6 +96,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 // So many questions wait for their turn; the next one is refused until later, as JSON or on the page. What all who
 // asked have given up is not computed.
 func TestQuestionsWaitInALineThatEnds(t *testing.T) {
+	warm(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t, true, busy)
 		s.desk.turn <- struct{}{} // an answer is being computed
@@ -142,6 +146,7 @@ func TestAFaultInExplaining(t *testing.T) {
 
 // An answer is masked by the cluster that it is about, though another one was seen before it was there.
 func TestTheMaskIsOfTheAnswersMoment(t *testing.T) {
+	warm(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t, true, `
 			group general max=2 cpu=4 memory=16Gi

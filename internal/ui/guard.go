@@ -95,46 +95,40 @@ func onlyOf(r *http.Request) string {
 // podPath is what a person with rights on a namespace may ask: /api/v1/explain/pod/NAMESPACE/NAME.
 const podPath = "/api/v1/explain/pod/"
 
-// mostAsked is how many requests may wait for the API server's word.
-const mostAsked = 100
-
-// Ask asks the API server about each request: who sends the bearer token, and whether get on the path
-// is allowed to them. Pages count as /api/v1/page. Who may get a pod may have it explained.
-// Those who ask without a right do so at will: no more than mostAsked are asked about at a time.
+// Ask asks the API server about each request: who sends the bearer token, which it then believes for some seconds, and
+// whether get on the path is allowed to them. Pages count as /api/v1/page. Who may get a pod may have it explained.
 func Ask(client kubernetes.Interface) Allow {
-	asked := make(chan struct{}, mostAsked)
+	d := newDoor(client)
 	return func(r *http.Request) (string, error) {
-		select {
-		case asked <- struct{}{}:
-			defer func() { <-asked }()
-		default:
-			return "", &Refusal{Status: http.StatusServiceUnavailable, Code: Busy, After: askAgain,
-				Why: "too many requests wait for the API server's word"}
-		}
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || token == "" {
 			return "", unauthenticated("a bearer token is wanted")
 		}
-		who, err := client.AuthenticationV1().TokenReviews().Create(r.Context(),
-			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		address, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
-			return "", fmt.Errorf("review a bearer token: %w", err)
+			address = r.RemoteAddr
 		}
-		if !who.Status.Authenticated {
-			return "", unauthenticated("the bearer token is not valid")
+		user, err := d.user(r.Context(), token, address)
+		if err != nil {
+			return "", err
 		}
+		leave, err := d.enter(user.Username)
+		if err != nil {
+			return "", err
+		}
+		defer leave()
 		path := r.URL.Path
 		if !strings.HasPrefix(path, "/api/v1/") {
 			path = "/api/v1/page"
 		}
-		spec := specOf(who.Status.User)
+		spec := specOf(user)
 		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"}
 		if may, err := allowed(r.Context(), client, spec); may || err != nil {
 			return "", err
 		}
 		namespace, name, ok := strings.Cut(strings.TrimPrefix(path, podPath), "/")
 		if ok && strings.HasPrefix(path, podPath) && namespace != "" {
-			spec := specOf(who.Status.User)
+			spec := specOf(user)
 			spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
 				Namespace: namespace, Name: name, Verb: "get", Resource: "pods", Version: "v1"}
 			if may, err := allowed(r.Context(), client, spec); may || err != nil {
@@ -142,7 +136,7 @@ func Ask(client kubernetes.Interface) Allow {
 			}
 		}
 		return "", &Refusal{Status: http.StatusForbidden, Code: Forbidden,
-			Why:  fmt.Sprintf("%s lacks get on the non-resource URL %s", who.Status.User.Username, path),
+			Why:  fmt.Sprintf("%s lacks get on the non-resource URL %s", user.Username, path),
 			Hint: "bind a ClusterRole with get on the non-resource URL /api/v1/*; docs/ui.md has it"}
 	}
 }

@@ -98,7 +98,7 @@ func (s *Server) pages(mux *http.ServeMux) {
 				return
 			}
 			address := r.URL.Path + "?" + r.URL.Query().Get("reason") // all that a page depends on
-			status, text := s.shelf.take(glance{c.moment.number, c.looked, c.leader}, address, func() (int, []byte) {
+			status, text := s.shelf.take(glance{c.number, c.looked}, address, func() (int, []byte) {
 				p := &Page{scene: c, View: c.View(), Threshold: c.moment.cycle.Policy.ScaleDown.Threshold, status: http.StatusOK}
 				fill(p, r)
 				return p.status, s.render(p)

@@ -31,7 +31,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	now     *moment // nil before the first cycle
-	number  uint64
+	number  uint64  // grows with each decision, and when another process leads
 	looked  time.Time
 	leader  string
 	leads   bool
@@ -42,8 +42,7 @@ type Server struct {
 
 // moment is a cycle, and what was made of it for those who asked.
 type moment struct {
-	number uint64
-	cycle  model.Cycle
+	cycle model.Cycle
 
 	once sync.Once
 	view *View
@@ -75,7 +74,7 @@ func (s *Server) Report(_ context.Context, c model.Cycle) error {
 	s.history.add(c.Snapshot)
 	if c.Decided || len(c.Ended) > 0 || s.now == nil {
 		s.number++
-		s.now = &moment{number: s.number, cycle: c}
+		s.now = &moment{cycle: c}
 	}
 	s.tell()
 	return nil
@@ -85,6 +84,9 @@ func (s *Server) Report(_ context.Context, c model.Cycle) error {
 func (s *Server) Leader(name string, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.leader != name || s.leads != leads {
+		s.number++
+	}
 	s.leader, s.leads = name, leads
 	s.tell()
 }
@@ -99,6 +101,7 @@ func (s *Server) tell() {
 type scene struct {
 	Settings
 	moment  *moment // nil: nothing was decided yet
+	number  uint64
 	history history
 	looked  time.Time
 	leader  string
@@ -109,7 +112,7 @@ type scene struct {
 func (s *Server) scene() scene {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return scene{s.settings, s.now, s.history.copied(), s.looked, s.leader, s.leads, s.news}
+	return scene{s.settings, s.now, s.number, s.history.copied(), s.looked, s.leader, s.leads, s.news}
 }
 
 // View is what is made of the cycle; nil before the first one.

@@ -17,11 +17,10 @@ type shelf struct {
 	bytes int
 }
 
-// glance is what a page shows besides its address and what was decided.
+// glance is what a page shows besides its address: which decision and leader, and when the cluster was looked at.
 type glance struct {
 	number uint64
 	looked time.Time
-	leader string
 }
 
 // page is HTML. Its lock is held while it is made.

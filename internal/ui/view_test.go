@@ -146,6 +146,7 @@ func (streamed) SetWriteDeadline(time.Time) error { return nil }
 
 // Who looks is told that another process leads now, and what is only looked at again is no change.
 func TestAChangeOfLeaderIsAChange(t *testing.T) {
+	warm(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t, true, busy)
 		w := streamed{httptest.NewRecorder()}
@@ -154,13 +155,22 @@ func TestAChangeOfLeaderIsAChange(t *testing.T) {
 			r.Host = "localhost"
 			s.Handler().ServeHTTP(w, r)
 		}()
-		time.Sleep(2 * eventPace)
-		calm := *s.now.cycle.Snapshot
-		calm.Now = calm.Now.Add(10 * time.Second)
-		if err := s.Report(t.Context(), model.Cycle{Snapshot: &calm}); err != nil {
-			t.Fatal(err)
+		look := func(after time.Duration) {
+			calm := *s.now.cycle.Snapshot
+			calm.Now = calm.Now.Add(after)
+			if err := s.Report(t.Context(), model.Cycle{Snapshot: &calm}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * eventPace)
 		}
 		time.Sleep(2 * eventPace)
+		look(10 * time.Second)
+		// Another one leads, and not for long: a page that was read in between must be read again.
+		synctest.Wait()
+		s.Leader("other-1", false)
+		s.Leader("leader-0", true)
+		time.Sleep(2 * eventPace)
+		look(20 * time.Second)
 		s.Leader("other-1", false)
 		time.Sleep(2 * eventPace)
 		var got []string
@@ -170,9 +180,11 @@ func TestAChangeOfLeaderIsAChange(t *testing.T) {
 			}
 		}
 		want := []string{
-			"event: change", `data: {"number":1,"looked":"2026-01-01T00:00:00Z","leads":true,"leader":"leader-0"}`,
-			"event: look", `data: {"number":1,"looked":"2026-01-01T00:00:10Z","leads":true,"leader":"leader-0"}`,
-			"event: change", `data: {"number":1,"looked":"2026-01-01T00:00:10Z","leads":false,"leader":"other-1"}`,
+			"event: change", `data: {"number":2,"looked":"2026-01-01T00:00:00Z","leads":true,"leader":"leader-0"}`,
+			"event: look", `data: {"number":2,"looked":"2026-01-01T00:00:10Z","leads":true,"leader":"leader-0"}`,
+			"event: change", `data: {"number":4,"looked":"2026-01-01T00:00:10Z","leads":true,"leader":"leader-0"}`,
+			"event: look", `data: {"number":4,"looked":"2026-01-01T00:00:20Z","leads":true,"leader":"leader-0"}`,
+			"event: change", `data: {"number":5,"looked":"2026-01-01T00:00:20Z","leads":false,"leader":"other-1"}`,
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q", got)

@@ -36,8 +36,9 @@ type Browser struct {
 	ctx    context.Context
 	origin string
 
-	mu    sync.Mutex
-	wrong []string
+	mu       sync.Mutex
+	wrong    []string
+	expected string
 }
 
 // Open starts a browser for a page, which is ended with the test.
@@ -99,11 +100,18 @@ func (b *Browser) hear(event any) {
 			wrong = fmt.Sprintf("the page logs an error: %v", e.Args)
 		}
 	}
-	if wrong != "" {
-		b.mu.Lock()
-		defer b.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if wrong != "" && (b.expected == "" || !strings.Contains(wrong, b.expected)) {
 		b.wrong = append(b.wrong, wrong)
 	}
+}
+
+// Expect has errors that contain a text be none from now on.
+func (b *Browser) Expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = text
 }
 
 func (b *Browser) do(steps ...chromedp.Action[chromedp.Void]) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +101,52 @@ func TestGhostsBecomeBoxes(t *testing.T) {
 	browser.Eval[bool](b, `(window.ghost = document.querySelector('[data-k="n2"]'), true)`)
 	l.shows(calm + "node n2 group=general\npods db count=1 cpu=3 memory=1Gi node=n2")
 	b.Await("the box", `document.querySelector('.node.ready[data-k="n2"]') === window.ghost`, 3*time.Second)
+}
+
+// A page that is open says that its process leads no longer, and shows the cluster when it does again.
+func TestAnotherLeads(t *testing.T) {
+	l := lead(t)
+	l.shows(calm)
+	b := browser.Open(t, l.url)
+	b.Go("/groups")
+	b.Await("the groups", `document.querySelector("main table")`, 5*time.Second)
+	l.page.Leader("plimsoll-1", false)
+	b.Await("who leads", `document.querySelector("main").innerText.includes("plimsoll-1 leads")`, 5*time.Second)
+	l.page.Leader("plimsoll-0", true)
+	b.Await("the groups again", `document.querySelector("main table")`, 5*time.Second)
+}
+
+// A page whose leader does not answer says so and tries again, also where a proxy refuses its stream for good.
+func TestTheLeaderIsAway(t *testing.T) {
+	l := lead(t)
+	l.shows(calm)
+	var away atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			http.Error(w, "no leader is known", http.StatusServiceUnavailable)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/events") { // ends in the middle, as with a leader that ends
+			ctx, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		l.page.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	b := browser.Open(t, server.URL)
+	b.Go("/")
+	b.Await("the calm page", `document.body.innerText.includes("No pod waits.")`, 5*time.Second)
+	b.Expect("503 (Service Unavailable)")
+	away.Store(true)
+	b.Await("what is wrong", `!document.querySelector("#lost").hidden`, 10*time.Second)
+	l.shows(calm + "pods giant count=2 cpu=30 memory=1Gi\n")
+	away.Store(false)
+	b.Await("the class that waits", `document.querySelector(".q")?.innerText.includes("default/giant") && `+
+		`document.querySelector("#lost").hidden`, 20*time.Second)
 }
 
 // 5,000 nodes are readable, and an update of them costs a frame less than 100 ms of scripting.

@@ -90,10 +90,10 @@ function watch() {
   stream = new EventSource("/api/v1/events");
   let seen;
   stream.addEventListener("change", (e) => {
-    const news = JSON.parse(e.data), now = `${news.number} ${news.leads} ${news.leader}`;
+    const news = JSON.parse(e.data);
     hear(news);
-    if (seen !== now) refresh();
-    seen = now;
+    if (seen !== news.number) refresh();
+    seen = news.number;
   });
   stream.addEventListener("look", (e) => {
     hear(JSON.parse(e.data));
