@@ -47,8 +47,11 @@ func (f *finder) mayMove(c *candidate) {
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
-	if !c.asked && f.blocked(c) != nil {
-		return
+	if !c.asked {
+		if why := f.blocked(c); why != nil {
+			f.keep(c.node, *why) // its use would not keep it from a move
+			return
+		}
 	}
 	if f.Gate.Closed(n.Group, gate.Spare) == nil && f.Gate.Closed(n.Group, gate.Begin) == nil {
 		f.movable = append(f.movable, f.hold(*c))
