@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,6 +55,39 @@ func TestFunctionsAreSmall(t *testing.T) {
 			return true
 		})
 	})
+}
+
+// vague are words that leave open who is meant, or that a reader who learned English late does not know.
+var vague = regexp.MustCompile(`\b([Nn]obody|[Ss]omebody|[Ww]hoever|[Aa]new|tells whether)\b`)
+
+// TestWordsArePlain: code and documents name who does something, as in "no other process" or "another client". Decision
+// records stay as they were written.
+func TestWordsArePlain(t *testing.T) {
+	said := func(path, text string) {
+		for i, line := range strings.Split(text, "\n") {
+			if word := vague.FindString(line); word != "" {
+				t.Errorf("%s:%d: %q: name who it is", path, i+1, word)
+			}
+		}
+	}
+	eachFile(t, func(f goFile) {
+		switch f.path {
+		case "internal/style_test.go", "packaging/image/base.go": // here they are the subject, and a user of Unix
+		default:
+			said(f.path, string(f.src))
+		}
+	})
+	documents, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(documents) < 10 {
+		t.Fatalf("%d documents, %v", len(documents), err)
+	}
+	for _, path := range append(documents, "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../bench/README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said(strings.TrimPrefix(path, "../"), string(text))
+	}
 }
 
 // goFile is a file of Go code that is not generated.
