@@ -92,7 +92,7 @@ var table = []mutant{
 	{"cooldowns off", "internal/decide/scaledown/start.go", unit | play | worlds,
 		`!c.since.IsZero() && until.After(now) {`, `until.After(now) && false {`},
 	{"no cooldown while a scale-up is under way", "internal/decide/scaledown/start.go", unit,
-		`if len(b.Growing) > 0 &&`, `if len(b.Growing) > 1000 &&`},
+		`len(b.Growing) > 0 && (!local || here)`, `len(b.Growing) > 1000 && (!local || here)`},
 
 	// The look again, the lease, the age of the picture (L9 to L12).
 	{"L9: no last look before a machine ends", "internal/act/remove.go", unit,
