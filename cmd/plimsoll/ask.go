@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +77,18 @@ func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, err
 	if s == nil {
 		return nil, nil, err
 	}
+	if c != nil {
+		tellIdle(q.flags, told)
+	}
 	c, err = q.cluster(ctx, s, c, told)
 	return c, s, err
+}
+
+// tellIdle names the flags that were given and have no effect, since the cluster is read from files.
+func tellIdle(flags *config.Flags, told io.Writer) {
+	if idle := flags.Reaching(); len(idle) > 0 {
+		fmt.Fprintf(told, "note: without effect beside --filename (-f): %s\n", strings.Join(idle, ", "))
+	}
 }
 
 // cluster is the one that was read, or the live one, as it is supposed to be.

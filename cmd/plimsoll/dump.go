@@ -54,6 +54,9 @@ func dumpCommand() *cobra.Command {
 		if s == nil {
 			return err
 		}
+		if len(from.files) > 0 {
+			tellIdle(flags, cmd.ErrOrStderr())
+		}
 		c, err := from.cluster(cmd.Context(), s, cmd.InOrStdin(), cmd.ErrOrStderr())
 		if err != nil {
 			return err

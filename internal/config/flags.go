@@ -372,6 +372,28 @@ func (f *Flags) Deciding(plain bool) map[string]string {
 	return out
 }
 
+// Reaching are the flags of the command line that say how a cluster and its cloud are reached, and nothing else. Call
+// it after Config.
+func (f *Flags) Reaching() []string {
+	var out []string
+	for _, s := range f.sections {
+		if s.title != titleCloud && s.title != titleCluster && s.provider == "" {
+			continue
+		}
+		s.set.VisitAll(func(flag *pflag.Flag) {
+			_, fromFile := f.fromFile[flag.Name]
+			// What is read of files is looked for in the namespace, too, and their age counts.
+			if flag.Changed && !fromFile && !slices.Contains([]string{"namespace", "inventory-max-age"}, flag.Name) {
+				out = append(out, "--"+flag.Name)
+			}
+		})
+	}
+	if f.set.Changed("request-timeout") {
+		out = append(out, "--request-timeout")
+	}
+	return out
+}
+
 // Restore takes flags as Deciding gave them, but for those that are given, and those that the configuration
 // file says.
 func (f *Flags) Restore(values map[string]string) error {
