@@ -9,3 +9,10 @@ import (
 
 // Fixable are the reasons for which something is tried.
 func Fixable() []model.Reason { return slices.Sorted(maps.Keys(relaxations)) }
+
+// LimitPlanning bounds the search for fixes of a plan, until what it returns is called.
+func LimitPlanning(most Effort) (end func()) {
+	was := planning
+	planning = most
+	return func() { planning = was }
+}

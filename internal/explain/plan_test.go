@@ -132,3 +132,36 @@ func TestACourseThatOnlyGoesOn(t *testing.T) {
 		t.Errorf("an eviction changes nothing, or is a step of its own: %+v", course.Steps)
 	}
 }
+
+// TestWhatIsNotTriedSaysSo: the classes of a plan share one budget. What it does not suffice for has the verdicts'
+// words, which are said to be not tried; with enough of it, the fix is the one that explain names.
+func TestWhatIsNotTriedSaysSo(t *testing.T) {
+	c := testkit.New()
+	c.Group("g", 0, 1, testkit.Node("", "4", "16Gi", nil))
+	c.Pending(testkit.Pod("default", "web", "3", "1Gi", nil), 3)
+	c.Pending(testkit.Pod("default", "db", "2", "2Gi", nil), 2)
+	policy := testkit.Policy()
+	cycle, err := ask.Decide(c.Observation(), model.Memory{}, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scarce := explain.PlanOf(cycle, policy)
+	end := explain.LimitPlanning(explain.Effort{Plans: 1, Steps: 1 << 40})
+	scarce.Try(cycle, policy)
+	end()
+	if first := &scarce.Pending[0]; first.Untried || !first.Unsearched {
+		t.Errorf("the first class: %+v", first)
+	}
+	if second := &scarce.Pending[1]; !second.Untried || second.Fix != nil ||
+		second.Groups[0].Instead != "max ≥ 2 (not tried)" {
+		t.Errorf("the second class: %+v", second)
+	}
+	ample := explain.PlanOf(cycle, policy)
+	ample.Try(cycle, policy)
+	for i, name := range []string{"default/db-000001", "default/web-000001"} {
+		pod, err := explain.PodOf(cycle, policy, name)
+		if w := &ample.Pending[i]; err != nil || w.Untried || w.Fix == nil || w.Fix.Text != pod.Pending.Fix.Text {
+			t.Errorf("%s: plan says %+v, explain %+v (%v)", name, w.Fix, pod.Pending, err)
+		}
+	}
+}
