@@ -309,7 +309,11 @@ func TestHardWorlds(t *testing.T) {
 	for _, c := range tested.counts() {
 		t.Logf("%-16s %6d times: %s", c.Rule, c.Times, c.Sentence)
 	}
-	if never := neverTested(); len(never) > 0 && *hards >= 50 {
+	// No hard world has prices: ordinary ones put the rules of moves to the test.
+	never := slices.DeleteFunc(neverTested(), func(rule string) bool {
+		return slices.Contains([]string{"M4", "M5", "M6"}, rule)
+	})
+	if len(never) > 0 && *hards >= 50 {
 		t.Errorf("%q were never put to the test: draw worlds that may break them", never)
 	}
 	faulty.check(t, false)
