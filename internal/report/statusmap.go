@@ -9,9 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -156,7 +156,7 @@ func (w *StatusWriter) writeIfDue(ctx context.Context) (again time.Duration) {
 		return w.outage(err)
 	}
 	timeless := o.document.WithoutTimes()
-	same := memory == w.writtenMemory && equality.Semantic.DeepEqual(timeless, w.written)
+	same := memory == w.writtenMemory && equalities.DeepEqual(timeless, w.written)
 	if wait := w.writtenAt.Add(w.interval).Sub(now); same && wait > 0 {
 		return wait
 	}
@@ -350,3 +350,9 @@ func LeftIn(m *corev1.ConfigMap) (Left, error) {
 	left.Memory = memory
 	return left, err
 }
+
+// equalities compares documents: nil and empty are the same, and a time is the same in any zone.
+var equalities = conversion.EqualitiesOrDie(
+	func(a, b time.Time) bool { return a.Equal(b) },
+	func(a, b metav1.Time) bool { return a.Equal(&b) },
+)

@@ -581,3 +581,24 @@ func TestStatusIsNotKeptUnasked(t *testing.T) {
 		t.Error("a document without a writer")
 	}
 }
+
+// TestDocumentsWithMovesAreCompared: moves and budgets have times, and the same ones are no news.
+func TestDocumentsWithMovesAreCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		k := keep(t, s, status.Document{})
+		c := remembering("n")
+		c.Snapshot.Moves = []model.Move{{ID: "m", Goes: []string{"n"}, Began: time.Unix(900, 0)}}
+		k.report(t, c)
+		before, _ := k.after(2 * time.Second)
+		k.report(t, c)
+		if writes, m := k.after(2 * time.Second); writes != before || len(parsed(t, m).Moves) != 1 {
+			t.Errorf("%d writes, and %d before", writes, before)
+		}
+		c.Snapshot.Moves[0].Stage = model.MoveEmptying
+		k.report(t, c)
+		if writes, _ := k.after(2 * time.Second); writes != before+1 {
+			t.Errorf("%d writes, and %d before", writes, before)
+		}
+	})
+}
