@@ -39,11 +39,12 @@ func uiCommand() *cobra.Command {
 		defer page.end()
 		address := page.base
 		if strings.HasPrefix(address, "https:") {
-			stop := func() {}
-			if address, stop, err = page.behind(cmd.Context()); err != nil {
+			here, stop, err := page.behind(cmd.Context())
+			if err != nil {
 				return err
 			}
 			defer stop()
+			address = here
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "the page is at %s/ until Ctrl-C\n", address)
 		if !*silent {

@@ -56,7 +56,7 @@ func TestWhatManyAskForIsComputedOnce(t *testing.T) {
 		return &text[0]
 	}
 	for path := range s.shelf.pages {
-		if text(path) != text(path) || *text(path) != '<' {
+		if first, second := text(path), text(path); first != second || *first != '<' {
 			t.Errorf("%s is made again", path)
 		}
 	}

@@ -52,14 +52,6 @@ type moment struct {
 	asked   []question
 }
 
-// threshold is the use below which nodes are candidates, 0 before the first cycle.
-func (m *moment) threshold() float64 {
-	if m == nil {
-		return 0
-	}
-	return m.cycle.Policy.ScaleDown.Threshold
-}
-
 // New makes a server that has nothing to show yet.
 func New(s Settings, book *decisions.Book, log *slog.Logger) *Server {
 	return &Server{settings: s, book: book, log: log, desk: desk{log: log, turn: make(chan struct{}, 1)},
