@@ -44,7 +44,7 @@ bin/rehearse: cluster-api-files
 	@cd rehearse && go build -ldflags "$(LDFLAGS)" -o ../$@ ./cmd/rehearse
 
 .PHONY: demo
-demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity|eks|eks-anywhere|explain|gardener] [ONCE=1]
+demo: build ## the whole story in a terminal: make demo [STORY=growth|affinity|eks|eks-anywhere|explain|money|gardener] [ONCE=1]
 	@bin/rehearse demo --story=$(STORY) $(if $(ONCE),--once)
 
 # What must be green depends on no drawn seed. `make soak` draws fresh ones.

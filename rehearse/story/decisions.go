@@ -30,6 +30,7 @@ const (
 type logLine struct {
 	Level, Msg                   string
 	Grow, Taint, Remove, Untaint string
+	Evict, Move                  string
 	RemoveInstances              string `json:"remove_instances"`
 	Nodes                        int
 	LowerBound                   int           `json:"lower_bound"`
@@ -51,20 +52,28 @@ func decision(line []byte) (string, error) {
 		var parts []string
 		if l.Grow != "" {
 			what := fmt.Sprintf("buys %d nodes for %d pods (lower bound %d): ", l.Nodes, l.ForPods, l.LowerBound)
-			if l.ForPods == 0 {
+			switch {
+			case l.Nodes == 0: // the plan counts those that pods or a minimum need
+				what = "buys for a move: "
+			case l.ForPods == 0:
 				what = fmt.Sprintf("buys %d nodes that a minimum lacks: ", l.Nodes)
 			}
 			parts = append(parts, what+l.Grow)
 		}
 		for _, part := range []struct{ verb, nodes string }{
-			{"taints", l.Taint}, {"removes", l.Remove}, {"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint},
+			{"taints", l.Taint}, {"evicts", l.Evict}, {"removes", l.Remove}, {"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint},
 		} {
 			if part.nodes != "" {
 				parts = append(parts, part.verb+" "+part.nodes)
 			}
 		}
+		if len(parts) == 0 {
+			return "", nil // steps of removals, which events tell
+		}
 		return fmt.Sprintf("plimsoll %s; decided in %.1f ms",
 			strings.Join(parts, "; "), float64(l.DecidedIn)/float64(time.Millisecond)), nil
+	case l.Msg == "a move begins":
+		return "plimsoll begins a move: " + l.Move, nil
 	case l.Msg == "pods stay pending":
 		return fmt.Sprintf("plimsoll leaves %d of %d pods of %s pending: %s", l.Pods, l.Of, l.Class, l.Why), nil
 	case l.Level == "WARN" || l.Level == "ERROR":

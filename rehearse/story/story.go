@@ -26,6 +26,7 @@ var Stories = []Story{
 	{"eks", "scale deployment web --replicas=50", one(eksStory)},
 	{"eks-anywhere", "edit -n eksa-system clusters.anywhere.eks.amazonaws.com prod", one(anywhereStory)},
 	{"explain", "scale deployment huge --replicas=5", one(explainStory)},
+	{"money", "scale deployment " + moneyPods + " --replicas=60", money},
 	{"gardener", "scale deployment equitable --replicas=5", one(gardenerStory)},
 }
 

@@ -53,6 +53,9 @@ func demoCommand() *cobra.Command {
                 again; WorkersReady is watched all the time
   explain       pods fit nowhere for five reasons; each is explained, the fix that is
                 named is applied, and all run
+  money         a fleet that was bought for a peak sits half idle on dear nodes; it
+                shrinks, and in a second run also moves to cheaper nodes, within
+                budgets
   gardener      three worker pools of Gardener of 3 to 4 machines over three zones,
                 one of which has no quota, each spread by another sizing; what they
                 ask for is watched all the time
@@ -65,7 +68,8 @@ removed; the exit code is 0 only if all that should happen did.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.story, "story", story.Stories[0].Name, "growth, affinity, eks, eks-anywhere, explain or gardener")
+	set.StringVar(&flags.story, "story", story.Stories[0].Name,
+		"growth, affinity, eks, eks-anywhere, explain, money or gardener")
 	set.BoolVar(&flags.once, "once", false, "end when the story ends; needs no terminal")
 	set.StringVar(&flags.plimsoll, "plimsoll", "", "plimsoll's binary (default: the one beside this program)")
 	return command

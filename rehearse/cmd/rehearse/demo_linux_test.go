@@ -98,6 +98,11 @@ func TestDemosOnce(t *testing.T) {
 			`web +150 +150 `, `render +100 +100 `, `cache +42 +42 `,
 			`all pods run: \d+\.\d s after`, `all nodes gone that should go: \d+\.\d s after`,
 		}},
+		{"money", "8 dear nodes were bought for a peak", []string{"kube-scheduler"}, []string{
+			// nodes and cost at start; dear, cheap and small ones left, what they cost, and what no fleet is below.
+			`as it is +8 +6\.40 +3 +0 +0 +2\.40 +0\.90 `, `WhenCheaper +8 +6\.40 +0 +\d+ +\d+ +[01]\.\d\d +0\.90 `,
+			`The fleet cost 6\.40 an hour at the start, 2\.40 after removals alone, and [01]\.\d\d after moves as well\.`,
+		}},
 		// The proposal's theory: free, kube-scheduler puts some of the 1:7 pods on 1:16
 		// nodes; with the affinity none, at the price of more nodes. The pods arrive while Plimsoll
 		// decides: what it buys at once is 31 (41 with the affinity), in two halves one or two more or
@@ -231,7 +236,7 @@ func TestDemoTellsHowPlimsollDied(t *testing.T) {
 
 func TestDemoAndBenchRefuseBeforeTheyStart(t *testing.T) {
 	for want, args := range map[string][]string{
-		`there is no story "war"; there are growth, affinity, eks, eks-anywhere, explain and gardener`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
+		`there is no story "war"; there are growth, affinity, eks, eks-anywhere, explain, money and gardener`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
 		"the plimsoll binary is not there":                           {"demo", "--plimsoll", "/no/such/binary"},
 		`there is no measurement "all"; there are growth, motive, i`: {"bench", "--only=all"},
 	} {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/provider"
 	"github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
@@ -32,6 +33,7 @@ type Group struct {
 	Zone              string // empty: no zone label
 	CPU, Memory       string // quantities
 	Min, Max, Desired int
+	Price             string            // of a node, by the hour; empty: unknown
 	Labels            map[string]string // beside the usual ones
 	Taints            []corev1.Taint
 }
@@ -86,6 +88,9 @@ func (g Group) node() (corev1.Node, error) {
 		},
 		Spec:   corev1.NodeSpec{Taints: g.Taints},
 		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+	}
+	if g.Price != "" {
+		node.Annotations[provider.PriceAnnotation] = g.Price
 	}
 	maps.Copy(node.Labels, g.Labels)
 	if g.Zone != "" {

@@ -25,6 +25,7 @@ type Pods struct {
 	Running int
 	Refused int // the scheduler finds no node for it now
 	Waited  int // pods that were ever refused, gone ones included
+	Ever    int // pods that were ever there, gone ones included
 }
 
 // Nodes counts the nodes of one group.
@@ -227,6 +228,8 @@ func (w *Watch) setPod(pod *corev1.Pod) {
 	count := w.tally.Workloads[row.workload]
 	if known {
 		count.add(before, -1)
+	} else {
+		count.Ever++
 	}
 	count.add(row, 1)
 	if row.waited && !before.waited {
