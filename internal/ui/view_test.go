@@ -173,6 +173,7 @@ func TestAChangeOfLeaderIsAChange(t *testing.T) {
 		look(20 * time.Second)
 		s.Leader("other-1", false)
 		time.Sleep(2 * eventPace)
+		synctest.Wait()
 		var got []string
 		for line := range strings.Lines(w.Body.String()) {
 			if text := strings.TrimSpace(line); text != "" {
