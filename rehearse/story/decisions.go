@@ -61,7 +61,8 @@ func decision(line []byte) (string, error) {
 			parts = append(parts, what+l.Grow)
 		}
 		for _, part := range []struct{ verb, nodes string }{
-			{"taints", l.Taint}, {"evicts", l.Evict}, {"removes", l.Remove}, {"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint},
+			{"taints", l.Taint}, {"evicts", l.Evict}, {"removes", l.Remove},
+			{"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint},
 		} {
 			if part.nodes != "" {
 				parts = append(parts, part.verb+" "+part.nodes)
