@@ -744,8 +744,14 @@ func TestDisplaced(t *testing.T) {
 	want(t, "half an hour later, and no controller has made a pod", len(e.l.Standing().Displaced), 1)
 	e.pods = append(e.pods, model.Pod{Name: "other", UID: "uid-other", Owner: "set-other", Created: at(e.second).Unix()})
 	e.look()
-	want(t, "another has made one", len(e.l.Standing().Displaced), 0)
+	known := map[types.UID]model.Displaced{"set-a": {Settled: first, Known: first.Add(time.Hour)}}
+	want(t, "another has made one", e.l.Standing().Displaced, known)
 	want(t, "which is news", e.l.News(), true)
+	e.restart()
+	want(t, "after another restart", e.l.Standing().Displaced, known)
+	e.second += 30 * 60
+	e.look()
+	want(t, "an hour later", len(e.l.Standing().Displaced), 0)
 
 	for came, after := range map[bool]int{true: 0, false: 1} {
 		e = newEmptying(t)
@@ -756,15 +762,19 @@ func TestDisplaced(t *testing.T) {
 		}
 		e.second += 30*60 + 1
 		e.look()
-		want(t, fmt.Sprintf("half an hour later; it has made one: %v", came), len(e.l.Standing().Displaced), after)
+		open := 0
+		for _, d := range e.l.Standing().Displaced {
+			if !d.First.IsZero() {
+				open++
+			}
+		}
+		want(t, fmt.Sprintf("half an hour later; it has made one: %v", came), open, after)
 		e.second += 330 * 60
 		e.look()
 		want(t, "six hours later", len(e.l.Standing().Displaced), 0)
 	}
 }
 
-// TestRefusalsSurvive: a new leader does not begin to count again for how long
-// evictions have been refused.
 // TestMovedAgain: a pod that came for an evicted one, and is evicted too, leaves behind that the next
 // one rests, for longer each time; also over a restart.
 func TestMovedAgain(t *testing.T) {
@@ -786,7 +796,9 @@ func TestMovedAgain(t *testing.T) {
 	e.second += 40 * 60
 	e.restart()
 	d = e.l.Standing().Displaced["set-a"]
-	want(t, "after 40 minutes", d, model.Displaced{Again: again, Times: 1, Resting: again})
+	want(t, "after 40 minutes", d, model.Displaced{
+		Again: again, Times: 1, Resting: again, Settled: d.Settled, Known: again.Add(time.Hour),
+	})
 	d = move("a3")
 	want(t, "three times", d.Rests(), d.Again.Add(3*time.Hour))
 	want(t, "one that came between rests on", d.Rest(again.Add(20*time.Minute).Unix()), d.Rests())
@@ -795,6 +807,26 @@ func TestMovedAgain(t *testing.T) {
 	want(t, "in the end", len(e.l.Standing().Displaced), 0)
 }
 
+// TestMovedAgainAfterItSettled: a pod that came for an evicted one runs for more than half an hour, and is evicted
+// within the hour: it was moved again, though its controller had settled.
+func TestMovedAgainAfterItSettled(t *testing.T) {
+	e := newEmptying(t)
+	e.until(model.Evicting)
+	first := at(e.second)
+	e.call(evictCall("a"))
+	e.second += 31 * 60
+	e.pods = []model.Pod{{Name: "a2", UID: "uid-a2", Owner: "set-a", Created: first.Unix() + 1}}
+	e.look()
+	want(t, "it has settled", e.l.Standing().Displaced["set-a"].First.IsZero(), true)
+	now := at(e.second)
+	e.call(evictCall("a2"))
+	d := e.l.Standing().Displaced["set-a"]
+	want(t, "moved again", []time.Time{d.First, d.Again}, []time.Time{now, now})
+	want(t, "what comes for it rests", d.Rest(now.Unix()), now.Add(time.Hour))
+}
+
+// TestRefusalsSurvive: a new leader does not begin to count again for how long
+// evictions have been refused.
 func TestRefusalsSurvive(t *testing.T) {
 	e := newEmptying(t)
 	e.until(model.Evicting)

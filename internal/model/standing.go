@@ -61,11 +61,20 @@ type Displaced struct {
 	Resting time.Time `json:"resting,omitzero"`
 	// Came: the controller has made a pod since the last eviction. It may be gone again, where fewer are wanted.
 	Came bool `json:"came,omitempty"`
+	// Settled is when the first was evicted of those whose pods have settled since. That is known until Known: a pod
+	// that is moved once more before then was moved again.
+	Settled time.Time `json:"settled,omitzero"`
+	Known   time.Time `json:"known,omitzero"`
 }
 
 // CameFor reports whether a pod that was created then may have come for one that was evicted.
 func (d Displaced) CameFor(created int64) bool {
 	return !d.First.IsZero() && CameAfter(created, d.First) || d.movedAgain(created)
+}
+
+// Moved reports whether a pod that was created then may have come for one that was evicted, settled since or not.
+func (d Displaced) Moved(created int64) bool {
+	return d.CameFor(created) || !d.Settled.IsZero() && CameAfter(created, d.Settled)
 }
 
 // Rest is until when a pod that was created then is not moved, zero if nothing of the kind holds it.

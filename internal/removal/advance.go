@@ -160,7 +160,7 @@ func asked(all []model.Eviction, refused time.Time, s *model.Snapshot, c *model.
 	if all[i].UID != c.PodUID || !found {
 		all[i] = model.Eviction{Pod: c.Pod, UID: c.PodUID, First: s.Now}
 		if p := podOf(s, c.Node, c.PodUID); p != nil {
-			all[i].Owner, all[i].Again = p.Owner, s.Displaced[p.Owner].CameFor(p.Created)
+			all[i].Owner, all[i].Again = p.Owner, s.Displaced[p.Owner].Moved(p.Created)
 		}
 		if !refused.IsZero() {
 			all[i].First = refused // a leader before us began to ask then

@@ -67,6 +67,8 @@ func brief(why string) string {
 const (
 	settled = 30 * time.Minute
 	stuck   = 6 * time.Hour
+	// known is how long after an eviction it is known that the pod which came for the evicted one was moved.
+	known = time.Hour
 )
 
 // Displace takes note that a pod of a controller was evicted. The note outlives the
@@ -97,7 +99,10 @@ const burst = 5 * time.Minute
 // forgets all but that. It reports whether it has forgotten anything.
 func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 	old := func(d model.Displaced) bool {
-		return seen.Now.Sub(d.Last) > settled && (!d.Last.IsZero() || !d.Rests().After(seen.Now))
+		if d.Last.IsZero() {
+			return !d.Rests().After(seen.Now) && !d.Known.After(seen.Now)
+		}
+		return seen.Now.Sub(d.Last) > settled
 	}
 	late := false
 	for _, d := range all {
@@ -121,17 +126,29 @@ func Settle(all map[types.UID]model.Displaced, seen *model.Observation) bool {
 	}
 	forgotten := false
 	for owner, d := range all {
-		switch {
-		case !old(d) || waits[owner] || !mayMake(d):
+		if !old(d) || waits[owner] || !mayMake(d) {
 			continue
-		case d.Rests().After(seen.Now):
-			all[owner] = model.Displaced{Again: d.Again, Times: d.Times, Resting: d.Resting}
-		default:
+		}
+		if left := remains(d, seen.Now); left != (model.Displaced{}) {
+			all[owner] = left
+		} else {
 			delete(all, owner)
 		}
 		forgotten = true
 	}
 	return forgotten
+}
+
+// remains is what is still known of a controller whose pods have settled: how long its pods rest that were moved again,
+// and for a while that others were moved.
+func remains(d model.Displaced, now time.Time) (left model.Displaced) {
+	if d.Rests().After(now) {
+		left.Again, left.Times, left.Resting = d.Again, d.Times, d.Resting
+	}
+	if until := d.Last.Add(known); !d.Last.IsZero() && until.After(now) {
+		left.Settled, left.Known = d.First, until
+	}
+	return left
 }
 
 // youngestMade is when the youngest pod was created that some controller has made.

@@ -144,9 +144,10 @@ func Mended(n model.NodeStanding, now time.Time) model.NodeStanding {
 // MendDisplaced does the same with the controllers of evicted pods.
 func MendDisplaced(all map[types.UID]model.Displaced, now time.Time) {
 	for owner, d := range all {
-		for _, at := range []*time.Time{&d.First, &d.Last, &d.Again, &d.Resting} {
+		for _, at := range []*time.Time{&d.First, &d.Last, &d.Again, &d.Resting, &d.Settled} {
 			*at = model.Earlier(*at, now)
 		}
+		d.Known = model.Earlier(d.Known, now.Add(known))
 		all[owner] = d
 	}
 }

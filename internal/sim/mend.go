@@ -45,7 +45,9 @@ func (w *world) Mend() (bool, error) {
 }
 
 // limits reports whether a change is one of a group's limit or of a flag.
-func limits(c explain.Change) bool { return c.Of == explain.OfGroup || c.Of == explain.OfFlag }
+func limits(c explain.Change) bool {
+	return c.Of == explain.OfGroup && c.Field == "max" || c.Of == explain.OfFlag
+}
 
 // change is what a person does for a fix: limits of groups at once, and all flags of the next process together.
 func (w *world) change(changes []explain.Change) error {

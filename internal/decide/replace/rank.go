@@ -73,7 +73,7 @@ func (f *finder) movedLately(pods []*model.Pod) bool {
 	}
 	return slices.ContainsFunc(pods, func(p *model.Pod) bool {
 		d, ok := f.s.Displaced[p.Owner]
-		return ok && d.CameFor(p.Created)
+		return ok && d.Moved(p.Created)
 	})
 }
 

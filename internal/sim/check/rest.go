@@ -317,6 +317,10 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 	"ReservedForPendingPods":       func(j *Judge, n *node, g *group) bool { return j.truth.unbound > 0 },
 	"AtomicScaleDownFailed":        func(j *Judge, n *node, g *group) bool { return g.whole },
 	"ReservedForMovedPods":         func(j *Judge, n *node, g *group) bool { return true },
+	// A move waits for nodes that are made one after the other, and for pods that rest.
+	"ReservedForMove": func(j *Judge, n *node, g *group) bool {
+		return j.flags.moves() && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
+	},
 	"HeldByBudget":                 func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },
 	"Cooldown":                     func(j *Judge, n *node, g *group) bool { return j.cools(g) },
 	"DrainFailed":                  func(j *Judge, n *node, g *group) bool { return !n.touched.IsZero() },
