@@ -44,18 +44,18 @@ func TestWatchCountsPods(t *testing.T) {
 	w.setPod(testPod("1"))
 	w.setPod(refuse(testPod("2")))
 	w.setPod(refuse(testPod("2")))
-	check("one refused", Pods{All: 2, Refused: 1, Waited: 1})
+	check("one refused", Pods{All: 2, Refused: 1, Waited: 1, Ever: 2})
 	running := testPod("2")
 	running.Spec.NodeName, running.Status.Phase = "a", corev1.PodRunning
 	w.setPod(running)
-	check("it runs", Pods{All: 2, Bound: 1, Running: 1, Waited: 1})
+	check("it runs", Pods{All: 2, Bound: 1, Running: 1, Waited: 1, Ever: 2})
 	ending := running.DeepCopy()
 	ending.DeletionTimestamp = &metav1.Time{}
 	w.setPod(ending)
-	check("it ends", Pods{All: 2, Bound: 1, Waited: 1})
+	check("it ends", Pods{All: 2, Bound: 1, Waited: 1, Ever: 2})
 	w.dropPod("2")
 	w.dropPod("1")
-	check("all gone", Pods{Waited: 1})
+	check("all gone", Pods{Waited: 1, Ever: 2})
 }
 
 func TestWatchCountsNodes(t *testing.T) {
