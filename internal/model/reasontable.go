@@ -357,8 +357,8 @@ var ReasonSections = []ReasonSection{
 				"detail says what was in the way, and the verdict until when.",
 			"Wait, or remove what was in the way; see the event `ScaleDownFailed` on the node."},
 		{MovedLately, keepsNode,
-			"A pod on it came for one that was evicted, which itself had come for one that was evicted a short while " +
-				"before. Pods of this controller that came since are left alone: for an hour, after each further such move " +
+			"A pod on it came for one that was evicted, which itself had come for one that was evicted within an " +
+				"hour. Pods of this controller that came since are left alone: for an hour, after each further such move " +
 				"three times as long, up to six hours.",
 			"Wait; the verdict says until when. If that happens often, `--scale-down-unneeded-time` is too short for how the " +
 				"load changes."},

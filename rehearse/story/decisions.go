@@ -60,8 +60,11 @@ func decision(line []byte) (string, error) {
 			}
 			parts = append(parts, what+l.Grow)
 		}
+		if l.Evict != "" {
+			parts = append(parts, fmt.Sprintf("evicts %d pods", 1+strings.Count(l.Evict, ", ")))
+		}
 		for _, part := range []struct{ verb, nodes string }{
-			{"taints", l.Taint}, {"evicts", l.Evict}, {"removes", l.Remove},
+			{"taints", l.Taint}, {"removes", l.Remove},
 			{"gives up", l.RemoveInstances}, {"keeps after all", l.Untaint},
 		} {
 			if part.nodes != "" {

@@ -165,7 +165,7 @@ func TestDecision(t *testing.T) {
 		`{"level":"INFO","msg":"acting","grow":"a 0->3 (max 9)","nodes":3,"lower_bound":2,"for_pods":20,"decided_in":1500000}`: "plimsoll buys 3 nodes for 20 pods (lower bound 2): a 0->3 (max 9); decided in 1.5 ms",
 		`{"level":"INFO","msg":"acting","grow":"cheap 0->3 (max 9)","nodes":0,"decided_in":100000}`:                            "plimsoll buys for a move: cheap 0->3 (max 9); decided in 0.1 ms",
 		`{"level":"INFO","msg":"acting","cordon":"a-1","decided_in":100000}`:                                                   "",
-		`{"level":"INFO","msg":"acting","evict":"shop-1","decided_in":100000}`:                                                 "plimsoll evicts shop-1; decided in 0.1 ms",
+		`{"level":"INFO","msg":"acting","evict":"shop-1, shop-2","decided_in":100000}`:                                         "plimsoll evicts 2 pods; decided in 0.1 ms",
 		`{"level":"INFO","msg":"a move begins","move":"3 nodes for 3 of cheap"}`:                                               "plimsoll begins a move: 3 nodes for 3 of cheap",
 		`{"level":"INFO","msg":"acting","taint":"a-1, a-2","remove":"a-3","decided_in":100000}`:                                "plimsoll taints a-1, a-2; removes a-3; decided in 0.1 ms",
 		`{"level":"INFO","msg":"pods stay pending","class":"default/web","pods":4,"of":9,"why":"a: GroupAtMax"}`:               "plimsoll leaves 4 of 9 pods of default/web pending: a: GroupAtMax",
