@@ -68,9 +68,6 @@ func (k *karpenter) policy(p *nodePool) v1alpha1.Policy {
 	if d.ConsolidateAfter != never {
 		out.ScaleDown = &v1alpha1.GroupScaleDown{UnneededTime: cmp.Or(d.ConsolidateAfter, "0s")}
 	}
-	if p.Spec.Replicas != nil {
-		out.Size = &v1alpha1.Size{Min: p.Spec.Replicas, Max: p.Spec.Replicas}
-	}
 	return out
 }
 
@@ -185,6 +182,10 @@ func (k *karpenter) tellLost(p *nodePool) {
 		default:
 			lost("limits.%s %s bounds nothing here: give the groups maxima that add up to it", name, q.String())
 		}
+	}
+	if n := p.Spec.Replicas; n != nil {
+		lost("replicas %d: a size in a policy is that of each group, so none is written; give the groups minima and maxima "+
+			"that add up to it", *n)
 	}
 	node := &p.Spec.Template.Spec
 	if node.TerminationGracePeriod != "" {
