@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -83,7 +82,7 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) error {
 		key, value, _ := strings.Cut(part, "=")
 		if key == "price" {
 			price, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(price >= 0) || math.IsInf(price, 0) {
+			if err != nil || !(price >= 0 && price <= model.MostPrice) {
 				return fmt.Errorf("%s: want a price per hour", part)
 			}
 			*p = (*p).WithGroup(provider.GroupID(name), price)

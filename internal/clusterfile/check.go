@@ -3,12 +3,15 @@ package clusterfile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -49,11 +52,11 @@ func checkGroup(at string, g *provider.Group) error {
 	if g.Target < 0 || g.Target > MostNodes {
 		return fmt.Errorf("%s.target: %d is not between 0 and %d", at, g.Target, MostNodes)
 	}
-	if g.PricePerHour != nil && !isAmount(*g.PricePerHour) {
+	if g.PricePerHour != nil && !isPrice(*g.PricePerHour) {
 		return fmt.Errorf("%s.pricePerHour: %v is not a price", at, *g.PricePerHour)
 	}
 	for i, p := range g.Prices {
-		if !isAmount(p.PerHour) {
+		if !isPrice(p.PerHour) {
 			return fmt.Errorf("%s.prices[%d].perHour: %v is not a price", at, i, p.PerHour)
 		}
 	}
@@ -96,13 +99,17 @@ func limits(at string, least, most int) error {
 	return nil
 }
 
+func isPrice(x float64) bool { return x >= 0 && x <= model.MostPrice }
+
 func isAmount(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
 
-// checkObject finds amounts below 0, which the API server would refuse.
+// checkObject finds amounts below 0, which the API server would refuse, and nodes that no machine is: their sums would
+// not fit into numbers. A pod may request whatever its author writes.
 func checkObject(obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *corev1.Node:
-		return cmp.Or(amounts("status.capacity", o.Status.Capacity), amounts("status.allocatable", o.Status.Allocatable))
+		return cmp.Or(amounts("status.capacity", o.Status.Capacity), amounts("status.allocatable", o.Status.Allocatable),
+			atMost("status.allocatable", o.Status.Allocatable))
 	case *corev1.Pod:
 		err := cmp.Or(amounts("spec.overhead", o.Spec.Overhead), requests("containers", o.Spec.Containers),
 			requests("initContainers", o.Spec.InitContainers))
@@ -139,4 +146,23 @@ func amounts(at string, list corev1.ResourceList) error {
 	}
 	q := list[wrong]
 	return fmt.Errorf("%s[%s]: %s is below 0", at, wrong, q.String())
+}
+
+// No node has more than mostCores, or more than mostOfAny of anything else: eight petabytes, in bytes.
+const (
+	mostCores = 1_000_000
+	mostOfAny = 1 << 53
+)
+
+func atMost(at string, list corev1.ResourceList) error {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		q, most := list[name], int64(mostOfAny)
+		if name == corev1.ResourceCPU {
+			most = mostCores
+		}
+		if q.CmpInt64(most) > 0 {
+			return fmt.Errorf("%s[%s]: %s is more than any machine has (%d)", at, name, q.String(), most)
+		}
+	}
+	return nil
 }

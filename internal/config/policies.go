@@ -22,6 +22,17 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
+// Check says what is wrong with the text of a configuration file in what it says of groups, budgets and windows; file
+// is its name. Values of flags are not looked at.
+func Check(file string, text []byte) error {
+	doc, err := v1alpha1.Read(file, text)
+	if err != nil {
+		return err
+	}
+	_, _, err = policies(doc)
+	return err
+}
+
 // policies gives what the file says of groups, and its budgets: those of the cluster, then those of each policy. An
 // error lists all that is wrong.
 func policies(doc *v1alpha1.Document) (policy.Set, []budget.Budget, error) {
@@ -74,8 +85,10 @@ func (r *policyReader) policy(path string, p *v1alpha1.Policy) policy.Policy {
 		priority := int(*p.Priority)
 		out.Priority = &priority
 	}
-	if p.PricePerHour != nil && *p.PricePerHour < 0 {
-		r.wrong(path+".pricePerHour", "%v is below 0", *p.PricePerHour)
+	if p.PricePerHour != nil {
+		if price := *p.PricePerHour; !isPrice(price) {
+			r.wrong(path+".pricePerHour", "%v is no price: want 0 to %v", price, mostPrice)
+		}
 	}
 	if p.Size != nil {
 		out.Size = r.size(path+".size", *p.Size)

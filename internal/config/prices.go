@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -116,9 +115,13 @@ func shortPrices(raw map[string]any) (map[string]float64, error) {
 	return prices, nil
 }
 
+const mostPrice = model.MostPrice
+
+func isPrice(price float64) bool { return price >= 0 && price <= mostPrice }
+
 func checkPrice(field string, price float64) error {
-	if !(price >= 0) || math.IsInf(price, 0) {
-		return fmt.Errorf("%s: %v is not a price", field, price)
+	if !isPrice(price) {
+		return fmt.Errorf("%s: %v is not a price: want 0 to %v", field, price, model.MostPrice)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
@@ -138,6 +139,10 @@ func (p *nodePool) check() error {
 	}
 	if d.Budgets != nil {
 		for i, b := range *d.Budgets {
+			if (b.Schedule == "") != (b.Duration == "") {
+				errs = append(errs, fmt.Errorf("spec.disruption.budgets[%d] has one of schedule and duration: it wants both or "+
+					"neither", i))
+			}
 			for _, reason := range b.Reasons {
 				if ofKarpenter[reason] == nil {
 					errs = append(errs, fmt.Errorf("spec.disruption.budgets[%d].reasons has %q: want Empty, Underutilized or "+
@@ -145,6 +150,14 @@ func (p *nodePool) check() error {
 				}
 			}
 		}
+	}
+	for name, q := range p.Spec.Limits {
+		if q.Sign() < 0 {
+			errs = append(errs, fmt.Errorf("spec.limits.%s is %s, below 0", name, q.String()))
+		}
+	}
+	for _, bad := range validation.NameIsDNSSubdomain(p.Metadata.Name, false) {
+		errs = append(errs, fmt.Errorf("metadata.name is %q: %s", p.Metadata.Name, bad))
 	}
 	for i, r := range p.Spec.Template.Spec.Requirements {
 		if r.Key == "" || r.Operator == "" {

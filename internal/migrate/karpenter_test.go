@@ -54,16 +54,47 @@ func TestKarpenterMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}\n": "NodePool p has apiVersion " +
 			"karpenter.sh/v1beta1",
-		pool + "{disruption: {consolidateAfter: soon}}":            `spec.disruption.consolidateAfter is "soon"`,
-		pool + "{disruption: {consolidationPolicy: Sometimes}}":    `spec.disruption.consolidationPolicy is "Sometimes"`,
-		pool + "{template: {spec: {expireAfter: 30d}}}":            `spec.template.spec.expireAfter is "30d"`,
-		pool + "{template: {spec: {requirements: [{key: a}]}}}":    "spec.template.spec.requirements[0] lacks",
-		pool + "{weight: heavy}":                                   "weight",
-		pool + "{disruption: {budgets: [{reasons: [Sometimes]}]}}": `spec.disruption.budgets[0].reasons has "Sometimes"`,
+		pool + "{disruption: {consolidateAfter: soon}}":                `spec.disruption.consolidateAfter is "soon"`,
+		pool + "{disruption: {consolidationPolicy: Sometimes}}":        `spec.disruption.consolidationPolicy is "Sometimes"`,
+		pool + "{template: {spec: {expireAfter: 30d}}}":                `spec.template.spec.expireAfter is "30d"`,
+		pool + "{template: {spec: {requirements: [{key: a}]}}}":        "spec.template.spec.requirements[0] lacks",
+		pool + "{limits: {cpu: -5}}":                                   "spec.limits.cpu is -5, below 0",
+		pool + `{disruption: {budgets: [{nodes: "0", duration: 1h}]}}`: "spec.disruption.budgets[0] has one of schedule and",
+		pool + "{weight: heavy}":                                       "weight",
+		pool + "{disruption: {budgets: [{reasons: [Sometimes]}]}}":     `spec.disruption.budgets[0].reasons has "Sometimes"`,
 	} {
 		if _, err := Translate([]byte(text), settings); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "in.yaml: NodePool p") {
 			t.Errorf("%s: %v, want in it: %s", text, err, want)
+		}
+	}
+	// What the configuration file has no word for is found there.
+	for spec, want := range map[string]string{
+		`{disruption: {budgets: [{nodes: "0", schedule: "0 0 31 2 *", duration: 1h}]}}`: "policies[0].budgets[0].windows[0]",
+		`{disruption: {budgets: [{nodes: 101%}]}}`:                                      "policies[0].budgets[0].nodes",
+		`{disruption: {consolidateAfter: -1m}}`:                                         "policies[0].scaleDown.unneededTime",
+	} {
+		if _, err := Translate([]byte(pool+spec), settings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want in it: %s", spec, err, want)
+		}
+	}
+	twice := pool + "{}\n---\n" + pool + "{}\n"
+	_, err := Translate([]byte(twice), settings)
+	if err == nil || !strings.Contains(err.Error(), "is not a name of its own") {
+		t.Errorf("two of one name: %v", err)
+	}
+}
+
+// TestKarpenterLimits: a limit that is no limit bounds nothing, and parts of a core are rounded up.
+func TestKarpenterLimits(t *testing.T) {
+	for limit, want := range map[string]string{
+		`cpu: "1e30"`: "", "cpu: 500m": "coresTotal: \"0:1\"", `memory: "1"`: "memoryTotal: \"0:1\"", "cpu: 9223372036854775807": "",
+	} {
+		got, err := Translate([]byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {limits: {"+
+			limit+"}}\n"), settings)
+		text := string(got.Text)
+		if err != nil || strings.Contains(text, "Total") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %v\n%s", limit, err, text)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 )
 
@@ -44,7 +45,12 @@ func (k *karpenter) translate(Settings) error {
 	k.limits()
 	k.startupTaints()
 	k.tell()
-	return nil
+	// What cannot be read as a budget or a time is a mistake of the NodePools, too.
+	text, err := yaml.Marshal(k.config)
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return config.Check("what is made of the NodePools", text)
 }
 
 func (k *karpenter) print(Settings) ([]any, error) { return []any{k.config}, nil }
@@ -133,25 +139,32 @@ func (p *nodePool) values(label, def string) []string {
 	return []string{def}
 }
 
-// limits are the cluster's, where each NodePool has one: then the sum holds.
+// limits are the cluster's, where each NodePool has one: then the sum holds. A sum that is more than the largest
+// cluster has bounds nothing.
 func (k *karpenter) limits() {
-	sum := func(name corev1.ResourceName) (total resource.Quantity, all bool) {
+	sum := func(name corev1.ResourceName, unit, most int64) string {
+		total := int64(0)
 		for _, p := range k.pools {
 			q, there := p.Spec.Limits[string(name)]
-			if !there {
-				return total, false
+			if !there || q.CmpInt64(most*unit) > 0 {
+				return ""
 			}
-			total.Add(q)
+			total += (q.Value() + unit - 1) / unit
 		}
-		return total, true
+		if total > most {
+			return ""
+		}
+		return "0:" + strconv.FormatInt(total, 10)
 	}
-	if cpu, all := sum(corev1.ResourceCPU); all {
-		k.config.ScaleUp.CoresTotal = "0:" + strconv.FormatInt(cpu.Value(), 10)
-	}
-	if memory, all := sum(corev1.ResourceMemory); all {
-		k.config.ScaleUp.MemoryTotal = "0:" + strconv.FormatInt(memory.Value()>>30, 10)
-	}
+	k.config.ScaleUp.CoresTotal = sum(corev1.ResourceCPU, 1, mostCores)
+	k.config.ScaleUp.MemoryTotal = sum(corev1.ResourceMemory, 1<<30, mostGiB)
 }
+
+// What the largest cluster has, which a limit of a NodePool may be above.
+const (
+	mostCores = 10_000_000
+	mostGiB   = 100_000_000
+)
 
 // startupTaints are those of all NodePools: a node that has one counts as one that boots.
 func (k *karpenter) startupTaints() {

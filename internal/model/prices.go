@@ -10,6 +10,10 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
+// MostPrice is above what a node costs by the hour in any currency, and small enough that sums of prices are exact to
+// the cent.
+const MostPrice = 1e9
+
 // Prices are what the operator says nodes cost per hour. nil: nothing is said. They do not change.
 type Prices struct {
 	// Currency is that of all amounts, such as USD; empty: not told.

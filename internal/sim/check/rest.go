@@ -314,9 +314,9 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 		}
 		return n.share(cpu, memory) >= j.flags.UtilizationThreshold
 	},
-	"ReservedForPendingPods":       func(j *Judge, n *node, g *group) bool { return j.truth.unbound > 0 },
-	"AtomicScaleDownFailed":        func(j *Judge, n *node, g *group) bool { return g.whole },
-	"ReservedForMovedPods":         func(j *Judge, n *node, g *group) bool { return true },
+	"ReservedForPendingPods": func(j *Judge, n *node, g *group) bool { return j.truth.unbound > 0 },
+	"AtomicScaleDownFailed":  func(j *Judge, n *node, g *group) bool { return g.whole },
+	"ReservedForMovedPods":   func(j *Judge, n *node, g *group) bool { return true },
 	// A move waits for nodes that are made one after the other, and for pods that rest.
 	"ReservedForMove": func(j *Judge, n *node, g *group) bool {
 		return j.flags.moves() && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
