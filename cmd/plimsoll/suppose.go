@@ -82,7 +82,7 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) error {
 		key, value, _ := strings.Cut(part, "=")
 		if key == "price" {
 			price, err := strconv.ParseFloat(value, 64)
-			if err != nil || !(price >= 0 && price <= model.MostPrice) {
+			if err != nil || !model.IsPrice(price) {
 				return fmt.Errorf("%s: want a price per hour", part)
 			}
 			*p = (*p).WithGroup(provider.GroupID(name), price)

@@ -52,11 +52,11 @@ func checkGroup(at string, g *provider.Group) error {
 	if g.Target < 0 || g.Target > MostNodes {
 		return fmt.Errorf("%s.target: %d is not between 0 and %d", at, g.Target, MostNodes)
 	}
-	if g.PricePerHour != nil && !isPrice(*g.PricePerHour) {
+	if g.PricePerHour != nil && !model.IsPrice(*g.PricePerHour) {
 		return fmt.Errorf("%s.pricePerHour: %v is not a price", at, *g.PricePerHour)
 	}
 	for i, p := range g.Prices {
-		if !isPrice(p.PerHour) {
+		if !model.IsPrice(p.PerHour) {
 			return fmt.Errorf("%s.prices[%d].perHour: %v is not a price", at, i, p.PerHour)
 		}
 	}
@@ -98,8 +98,6 @@ func limits(at string, least, most int) error {
 	}
 	return nil
 }
-
-func isPrice(x float64) bool { return x >= 0 && x <= model.MostPrice }
 
 func isAmount(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
 

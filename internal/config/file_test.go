@@ -218,7 +218,7 @@ func TestMistakesInPolicies(t *testing.T) {
 		{`{name: a, groups: [""]}`, "policies[0].groups[0]: it is empty"},
 		{`{name: a, selector: {}}`, "policies[0].selector: it is empty"},
 		{`{name: a, selector: {matchExpressions: [{key: a, operator: Near}]}}`, `"Near" is not a valid label selector operator`},
-		{`{name: a, groups: [b], pricePerHour: -1}`, "pricePerHour: -1 is no price: want 0 to 1e+09"},
+		{`{name: a, groups: [b], pricePerHour: -1}`, "pricePerHour: -1 is not a price: want 0 to 1e+09"},
 		{`{name: a, groups: [b], size: {min: 3, max: 2}}`, "policies[0].size.min: 3 is above max, 2"},
 		{`{name: a, groups: [b], size: {max: -2}}`, "policies[0].size.max: -2 is not between 0"},
 		{`{name: a, groups: [b], schedule: [{schedule: "@daily", duration: 1h}]}`, "schedule[0]: it says neither min nor max"},

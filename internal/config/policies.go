@@ -86,8 +86,8 @@ func (r *policyReader) policy(path string, p *v1alpha1.Policy) policy.Policy {
 		out.Priority = &priority
 	}
 	if p.PricePerHour != nil {
-		if price := *p.PricePerHour; !isPrice(price) {
-			r.wrong(path+".pricePerHour", "%v is no price: want 0 to %v", price, mostPrice)
+		if err := checkPrice("pricePerHour", *p.PricePerHour); err != nil {
+			r.errs = append(r.errs, r.doc.Wrong(path, "%w", err))
 		}
 	}
 	if p.Size != nil {

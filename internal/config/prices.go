@@ -115,12 +115,8 @@ func shortPrices(raw map[string]any) (map[string]float64, error) {
 	return prices, nil
 }
 
-const mostPrice = model.MostPrice
-
-func isPrice(price float64) bool { return price >= 0 && price <= mostPrice }
-
 func checkPrice(field string, price float64) error {
-	if !isPrice(price) {
+	if !model.IsPrice(price) {
 		return fmt.Errorf("%s: %v is not a price: want 0 to %v", field, price, model.MostPrice)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -15,22 +14,7 @@ import (
 // TestKarpenter: NodePools become a configuration that a run reads without a warning, the groups to create are listed,
 // and what has no counterpart is named.
 func TestKarpenter(t *testing.T) {
-	file := filepath.Join("testdata", "karpenter", "pools.yaml")
-	got, err := Translate(readFile(t, file), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := strings.TrimSuffix(got.Notes.String(), "\n")
-	both := "# " + strings.ReplaceAll(notes, "\n", "\n# ") + "\n" + string(got.Text)
-	golden := strings.TrimSuffix(file, ".yaml") + ".golden"
-	if *rewrite {
-		if err := os.WriteFile(golden, []byte(both), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(strings.Split(string(readFile(t, golden)), "\n"), strings.Split(both, "\n")); diff != "" {
-		t.Errorf("-rewrite writes it (-want +got):\n%s", diff)
-	}
+	got, both := asGolden(t, filepath.Join("testdata", "karpenter", "pools.yaml"))
 	pagesExist(t, both)
 
 	written := filepath.Join(t.TempDir(), "plimsoll.yaml")

@@ -31,27 +31,34 @@ func TestTranslate(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			got, err := Translate(readFile(t, file), settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			notes := strings.TrimSuffix(got.Notes.String(), "\n")
-			both := "# " + strings.ReplaceAll(notes, "\n", "\n# ") + "\n" + string(got.Text)
-			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
-			if *rewrite {
-				if err := os.WriteFile(golden, []byte(both), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want := strings.Split(string(readFile(t, golden)), "\n")
-			if diff := cmp.Diff(want, strings.Split(both, "\n")); diff != "" {
-				t.Errorf("-rewrite writes it (-want +got):\n%s", diff)
-			}
+			got, both := asGolden(t, file)
 			noSecrets(t, both)
 			pagesExist(t, both)
 			trialRuns(t, got.Notes.Next[1:]) // the first is about the image
 		})
 	}
+}
+
+// asGolden translates a file, and wants the notes and the text, both, to be those of the golden file beside it.
+func asGolden(t *testing.T, file string) (got Result, both string) {
+	t.Helper()
+	got, err := Translate(readFile(t, file), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.TrimSuffix(got.Notes.String(), "\n")
+	both = "# " + strings.ReplaceAll(notes, "\n", "\n# ") + "\n" + string(got.Text)
+	golden := strings.TrimSuffix(file, ".yaml") + ".golden"
+	if *rewrite {
+		if err := os.WriteFile(golden, []byte(both), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := strings.Split(string(readFile(t, golden)), "\n")
+	if diff := cmp.Diff(want, strings.Split(both, "\n")); diff != "" {
+		t.Errorf("-rewrite writes it (-want +got):\n%s", diff)
+	}
+	return got, both
 }
 
 func readFile(t *testing.T, file string) []byte {

@@ -14,6 +14,9 @@ import (
 // the cent.
 const MostPrice = 1e9
 
+// IsPrice reports whether a number can be what a node costs by the hour.
+func IsPrice(perHour float64) bool { return perHour >= 0 && perHour <= MostPrice }
+
 // Prices are what the operator says nodes cost per hour. nil: nothing is said. They do not change.
 type Prices struct {
 	// Currency is that of all amounts, such as USD; empty: not told.
