@@ -85,17 +85,17 @@ func explainStory(s *scene) *act {
 		all = append(all, p.workload)
 	}
 	return &act{
-		say: fmt.Sprintf("\nPlimsoll starts with two node groups. Then %d Deployments arrive, each of which fits nowhere, "+
-			"for a reason of its own.", len(riddles)),
+		say: fmt.Sprintf("\nPlimsoll starts with two node groups. Then %d Deployments arrive, each with pods that fit "+
+			"nowhere, for a reason of its own.", len(riddles)),
 		open: func(ctx context.Context) error {
 			return s.Autoscale(ctx, s.plimsoll, explainGroups(), "--scan-interval=2s", "--scale-down-enabled=false")
 		},
 		columns: groupsOf(explainGroups()),
 		steps: []step{{
-			title: "pods wait, and nothing is bought", limit: refusedLimit, workloads: all,
+			title: "all but one pod wait", limit: refusedLimit, workloads: all,
 			begin: func(ctx context.Context) error { return s.pose(ctx, riddles) },
-			what:  "the scheduler refuses all pods",
-			done:  func(t stage.Tally) bool { return t.Pods().Waited == wanted(all) },
+			what:  "the scheduler refuses all pods, then places the one that may run",
+			done:  func(t stage.Tally) bool { return t.Pods().Waited == wanted(all) && onlyOneRuns(t, all) },
 			after: func(ctx context.Context, _ time.Duration) (err error) {
 				if a.before, err = s.ask(ctx, "plan"); err != nil {
 					return err
@@ -121,6 +121,12 @@ func explainStory(s *scene) *act {
 			return table(a.rows) + "\n\n  $ plimsoll plan\n  " + strings.ReplaceAll(strings.TrimSpace(a.after), "\n", "\n  ")
 		},
 	}
+}
+
+// onlyOneRuns says that every pod that still waits does so for good: of the Deployment whose pods must be apart,
+// one has the node that was bought for it. A question asked before could be answered after that pod is placed.
+func onlyOneRuns(t stage.Tally, all []stage.Workload) bool {
+	return t.Pods().Running == 1 && t.Pods().All == wanted(all)
 }
 
 // pose makes the Deployments. Their pods are replaced at once when they change, since old ones would wait beside
