@@ -314,6 +314,9 @@ func boundText(b *explain.Bound) string {
 	if b.CostPerHour != nil {
 		text += fmt.Sprintf(". They cost %.2f per hour; any plan costs at least %.2f", *b.CostPerHour, *b.AtLeastPerHour)
 	}
+	if b.CostPerPod != nil {
+		text += fmt.Sprintf(". That is %.4f for each pod, and at least %.4f", *b.CostPerPod, *b.AtLeastPerPod)
+	}
 	text += ".\n"
 	if len(b.Gap) > 0 {
 		text += "Between the two: " + strings.Join(b.Gap, "; ") + ".\n"

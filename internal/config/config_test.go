@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
@@ -368,11 +369,13 @@ instances:
 - {type: m5.large, zone: a, capacityType: spot, perHour: 0}
 perCore: 0.03
 perGiB: 0.004
+perUnit: {nvidia.com/gpu: 2}
 `
 	core, gib := 0.03, 0.004
 	want := &model.Prices{Currency: "EUR", Groups: map[provider.GroupID]float64{"web": 0.2},
 		Instances: []provider.Price{{InstanceType: "m5.large", PerHour: 0.1},
-			{InstanceType: "m5.large", Zone: "a", CapacityType: provider.Spot}}, PerCore: &core, PerGiB: &gib}
+			{InstanceType: "m5.large", Zone: "a", CapacityType: provider.Spot}}, PerCore: &core, PerGiB: &gib,
+		PerUnit: map[corev1.ResourceName]float64{"nvidia.com/gpu": 2}}
 	got, err := ReadPrices(write(t, "prices.yaml", good))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
@@ -390,6 +393,9 @@ perGiB: 0.004
 		"instances: [{type: a, perHour: -2}]\n":                       "instances[0].perHour: -2 is not a price",
 		"perCore: 0.1\n":                                              "perCore and perGiB",
 		"perCore: .inf\nperGiB: 1\n":                                  "perCore: +Inf is not a price",
+		"perUnit: {nvidia.com/gpu: 1}\n":                              "perCore and perGiB are missing",
+		"perCore: 1\nperGiB: 1\nperUnit: {gpu: 1}\n":                  "perUnit: \"gpu\" is no extended resource",
+		"perCore: 1\nperGiB: 1\nperUnit: {a.io/b: -1}\n":              "perUnit.a.io/b: -1 is not a price",
 		"instances: [{type: a, capacityType: Spot, perHour: 1}]\n":    "instances[0].capacityType",
 		"instances: [{type: a, perHour: 1}, {type: a, perHour: 2}]\n": "instances[1]: the same type",
 	} {

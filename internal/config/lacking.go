@@ -229,8 +229,8 @@ var differs = map[string]Difference{
 	"cloud-provider":              {"gce", "it must be named, and be one that Plimsoll has", true},
 	"enforce-node-group-min-size": {"", "of groups alone: a pool with a sizing always gets its minimum", true},
 	"drain-priority-config":       {"", "it is refused together with --max-graceful-termination-sec", true},
-	"expander": {"", "grpc is refused: name another one; price needs prices, of the provider or in --price-file; ties " +
-		"that are left go to the first group by name, unless the last expander is random", false},
+	"expander": {"", "grpc is refused: name another one; price and price-per-pod need prices, of the provider or in " +
+		"--price-file; ties that are left go to the first group by name, unless the last expander is random", false},
 	"ignore-taint":                    {"", startTaint, true},
 	"kube-client-burst":               {"10", slowClient, true},
 	"kube-client-qps":                 {"5", slowClient, true},

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -28,6 +30,8 @@ type PriceFile struct {
 	// PerCore and PerGiB make a price for nodes that have no other.
 	PerCore *float64 `yaml:"perCore"`
 	PerGiB  *float64 `yaml:"perGiB"`
+	// PerUnit are prices of one of an extended resource, such as nvidia.com/gpu, that a node has beside these.
+	PerUnit map[string]float64 `yaml:"perUnit"`
 }
 
 // InstancePrice is what a node of a type costs per hour. An empty zone or capacity type is any.
@@ -48,14 +52,15 @@ func ReadPrices(file string) (*model.Prices, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the prices: %w", err)
 	}
-	prices, err := parsePrices(text)
+	prices, err := ParsePrices(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return prices, nil
 }
 
-func parsePrices(text []byte) (*model.Prices, error) {
+// ParsePrices reads what a price file says, in either form.
+func ParsePrices(text []byte) (*model.Prices, error) {
 	raw, err := onlyDocument(text)
 	if err != nil {
 		return nil, err
@@ -72,7 +77,7 @@ func parsePrices(text []byte) (*model.Prices, error) {
 	}
 	var f PriceFile
 	if err := yaml.UnmarshalStrict(model.YAMLVersion.ReplaceAll(text, nil), &f); err != nil {
-		return nil, fmt.Errorf("want currency, groups, instances, perCore and perGiB: %w", err)
+		return nil, fmt.Errorf("want currency, groups, instances, perCore, perGiB and perUnit: %w", err)
 	}
 	return f.Prices()
 }
@@ -80,7 +85,7 @@ func parsePrices(text []byte) (*model.Prices, error) {
 // isLong reports whether a document is in the long form: it has one of its fields, and not as the
 // price of a group or an instance type that is called so.
 func isLong(raw map[string]any) bool {
-	for _, key := range []string{"currency", "groups", "instances"} {
+	for _, key := range []string{"currency", "groups", "instances", "perUnit"} {
 		switch raw[key].(type) {
 		case nil, int, uint64, float64:
 		default:
@@ -171,6 +176,20 @@ func (f *PriceFile) Prices() (*model.Prices, error) {
 		if price != nil {
 			wrong(checkPrice(field, *price))
 		}
+	}
+	if len(f.PerUnit) > 0 && f.PerCore == nil {
+		wrong(errors.New("perUnit: it is added to the price of cores and memory: perCore and perGiB are missing; 0 says " +
+			"that they cost nothing"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.PerUnit)) {
+		if errs := validation.IsQualifiedName(name); len(errs) > 0 || !strings.Contains(name, "/") {
+			wrong(fmt.Errorf("perUnit: %q is no extended resource, such as nvidia.com/gpu", name))
+		}
+		wrong(checkPrice("perUnit."+name, f.PerUnit[name]))
+		if out.PerUnit == nil {
+			out.PerUnit = map[corev1.ResourceName]float64{}
+		}
+		out.PerUnit[corev1.ResourceName(name)] = f.PerUnit[name]
 	}
 	if len(errs) == 0 && len(out.Groups)+len(out.Instances) == 0 && out.PerCore == nil {
 		wrong(errors.New("there is no price in it"))

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
+	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
@@ -25,6 +26,7 @@ import (
 //
 //	cluster            adds things to the cluster (testkit.Scenario has the words)
 //	priorities         sets the priority expander's document
+//	prices             sets what a price file says
 //	plan [key=value]   decides, under the default policy but for what is said
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -41,6 +43,13 @@ func TestScenarios(t *testing.T) {
 				return ""
 			case "priorities":
 				s.Priorities = d.Input
+				return ""
+			case "prices":
+				prices, err := config.ParsePrices([]byte(d.Input))
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				s.Prices = prices
 				return ""
 			case "plan":
 				p := s.Policy

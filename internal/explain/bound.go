@@ -19,6 +19,9 @@ type Bound struct {
 	// CostPerHour and AtLeastPerHour are the same in money; nil where a price is not known.
 	CostPerHour    *float64 `json:"costPerHour,omitempty"`
 	AtLeastPerHour *float64 `json:"atLeastPerHour,omitempty"`
+	// CostPerPod and AtLeastPerPod are that for each of the pods; nil unless the first expander asks for it.
+	CostPerPod    *float64 `json:"costPerPod,omitempty"`
+	AtLeastPerPod *float64 `json:"atLeastPerPod,omitempty"`
 	// Gap says why the plan may be above the bound; empty where it is not.
 	Gap []string `json:"gap,omitempty"`
 }
@@ -30,7 +33,7 @@ const boundSteps = 8_000_000
 func (a *answer) bound() *Bound {
 	b := &Bound{}
 	counts := map[model.ClassID]int{}
-	cost, priced := 0.0, true
+	cost, priced, served := 0.0, true, 0
 	for i := range a.plan.Grow {
 		g := &a.plan.Grow[i]
 		if len(g.Pods) == 0 {
@@ -40,6 +43,7 @@ func (a *answer) bound() *Bound {
 		b.Nodes += nodes
 		for _, pods := range g.Pods {
 			counts[pods.Class] += pods.Count
+			served += pods.Count
 		}
 		if price := a.newNodePrice(a.group(g.Group)); price != nil {
 			cost = cents(cost + *price*float64(nodes))
@@ -57,6 +61,10 @@ func (a *answer) bound() *Bound {
 	if priced && proven {
 		least = cents(max(least, a.plan.PriceBound))
 		b.CostPerHour, b.AtLeastPerHour = &cost, &least
+		if a.firstExpander() == model.ByPricePerPod {
+			each, leastEach := cost/float64(served), least/float64(served)
+			b.CostPerPod, b.AtLeastPerPod = &each, &leastEach
+		}
 	}
 	if b.Nodes > b.AtLeast || b.CostPerHour != nil && *b.CostPerHour > *b.AtLeastPerHour {
 		b.Gap = a.gap(w, b, counts)
@@ -64,12 +72,16 @@ func (a *answer) bound() *Bound {
 	return b
 }
 
+func (a *answer) firstExpander() model.Expander {
+	if expanders := a.policy.ScaleUp.Expanders; len(expanders) > 0 {
+		return expanders[0]
+	}
+	return model.ByLeastWaste
+}
+
 // gap lists what may keep the plan above its bound, or the bound below the best plan.
 func (a *answer) gap(w *schedsim.World, b *Bound, counts map[model.ClassID]int) (why []string) {
-	first := model.ByLeastWaste
-	if expanders := a.policy.ScaleUp.Expanders; len(expanders) > 0 {
-		first = expanders[0]
-	}
+	first := a.firstExpander()
 	coupled, free := 0, 0
 	for c, n := range counts {
 		if w.Bulk(c) {
@@ -86,7 +98,7 @@ func (a *answer) gap(w *schedsim.World, b *Bound, counts map[model.ClassID]int) 
 	if first != model.ByLeastNodes && b.Nodes > b.AtLeast {
 		unasked = append(unasked, "few nodes")
 	}
-	if first != model.ByPrice && b.CostPerHour != nil && *b.CostPerHour > *b.AtLeastPerHour {
+	if !first.AsksForLowPrice() && b.CostPerHour != nil && *b.CostPerHour > *b.AtLeastPerHour {
 		unasked = append(unasked, "a low price")
 	}
 	if free > 0 && len(unasked) > 0 {

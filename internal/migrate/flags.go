@@ -248,7 +248,7 @@ func expanders(value string) string {
 		out = append(out, "priority reads the ConfigMap cluster-autoscaler-priority-expander")
 	}
 	if slices.Contains(names, "price") {
-		out = append(out, "price needs --price-file")
+		out = append(out, "price needs prices, of the provider or in --price-file")
 	}
 	if names[len(names)-1] != "random" {
 		out = append(out, "ties that are left go to the first group by name, no longer to a random one")

@@ -12,6 +12,7 @@ const (
 	ByPrice
 	ByPriority
 	AtRandom
+	ByPricePerPod
 	// ExpanderCount is how many there are. A new one stands directly before it. Tables of
 	// expanders have this length: one whose last row is missing does not compile, and for any
 	// other a test is red.
@@ -20,16 +21,20 @@ const (
 
 // expanderNames are the words of --expander.
 var expanderNames [ExpanderCount]string = [...]string{
-	ByLeastWaste: "least-waste",
-	ByLeastNodes: "least-nodes",
-	ByMostPods:   "most-pods",
-	ByPrice:      "price",
-	ByPriority:   "priority",
-	AtRandom:     "random",
+	ByLeastWaste:  "least-waste",
+	ByLeastNodes:  "least-nodes",
+	ByMostPods:    "most-pods",
+	ByPrice:       "price",
+	ByPriority:    "priority",
+	AtRandom:      "random",
+	ByPricePerPod: "price-per-pod",
 }
 
 // String is the expander's word in --expander and in plans.
 func (e Expander) String() string { return expanderNames[e] }
+
+// AsksForLowPrice reports whether a plan is better for it that costs less.
+func (e Expander) AsksForLowPrice() bool { return e == ByPrice || e == ByPricePerPod }
 
 // ExpanderNamed gives the expander that has this name; false if none has.
 func ExpanderNamed(name string) (Expander, bool) {

@@ -29,6 +29,8 @@ type Prices struct {
 	Instances []provider.Price
 	// PerCore and PerGiB make a price of what a node has; nil: they make none.
 	PerCore, PerGiB *float64
+	// PerUnit are prices of one of an extended resource, such as a GPU, beside cores and memory.
+	PerUnit map[corev1.ResourceName]float64
 }
 
 // WithGroup is the prices with another one for a group.
@@ -49,7 +51,7 @@ func (p *Prices) WithGroup(id provider.GroupID, price float64) *Prices {
 
 // Of is what a node costs per hour, or would cost as its group's template. The operator's price for
 // its group counts first, then the operator's for its instance type, then the provider's, then the
-// operator's for cores and memory. The group is nil for a node of no group. ok is false where none
+// operator's for cores, memory and accelerators. The group is nil for a node of no group. ok is false where none
 // of these is known: an unknown price is never zero.
 func (p *Prices) Of(g *Group, node *Shape) (price float64, ok bool) {
 	if p == nil {
@@ -74,17 +76,42 @@ func (p *Prices) Of(g *Group, node *Shape) (price float64, ok bool) {
 			return price, true
 		}
 	}
-	if p.PerCore == nil || p.PerGiB == nil {
+	return p.ofParts(node)
+}
+
+// ofParts is the price of what a node has. Accelerators cost more than the rest of their node as a rule: with one
+// that has no price of its own, the node has none.
+func (p *Prices) ofParts(node *Shape) (price float64, ok bool) {
+	has := whatIs(node)
+	if p.PerCore == nil || p.PerGiB == nil || has.MilliCPU <= 0 || has.Memory <= 0 || p.Unpriced(node) != "" {
 		return 0, false
 	}
-	has := node.Capacity
-	if has.MilliCPU <= 0 || has.Memory <= 0 {
-		has = node.Allocatable
+	price = *p.PerCore*float64(has.MilliCPU)/1000 + *p.PerGiB*float64(has.Memory)/(1<<30)
+	for _, x := range has.Extended {
+		price += p.PerUnit[x.Name] * float64(x.Value)
 	}
-	if has.MilliCPU <= 0 || has.Memory <= 0 {
-		return 0, false
+	return price, price <= MostPrice
+}
+
+// Unpriced is the accelerator for want of whose price a node has none by what is in it, empty if there is none.
+func (p *Prices) Unpriced(node *Shape) corev1.ResourceName {
+	if p == nil || p.PerCore == nil {
+		return ""
 	}
-	return *p.PerCore*float64(has.MilliCPU)/1000 + *p.PerGiB*float64(has.Memory)/(1<<30), true
+	for _, x := range whatIs(node).Extended {
+		if _, ok := p.PerUnit[x.Name]; !ok && IsAccelerator(x.Name) {
+			return x.Name
+		}
+	}
+	return ""
+}
+
+// whatIs is the capacity of a node, what it can give to pods where it does not tell that.
+func whatIs(node *Shape) Resources {
+	if has := node.Capacity; has.MilliCPU > 0 && has.Memory > 0 {
+		return has
+	}
+	return node.Allocatable
 }
 
 // Foreign reports whether the provider's prices of a group are in another currency than the

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,11 +28,13 @@ func TestPriceOfANode(t *testing.T) {
 	byType := &Prices{Instances: []provider.Price{
 		{InstanceType: "large", PerHour: 7}, {InstanceType: "large", Zone: "a", PerHour: 8},
 	}}
+	gpus := &Prices{PerCore: amount(0.01), PerGiB: amount(0.001),
+		PerUnit: map[corev1.ResourceName]float64{"nvidia.com/gpu": 2.5}}
 	for _, c := range []struct {
 		name   string
 		prices *Prices
 		group  *Group
-		labels map[string]string // type, zone and capacity type by their first letters
+		labels map[string]string // type, zone and capacity type by their first letters, and how many GPUs
 		want   float64           // -1: unknown
 	}{
 		{"none is known", nil, nil, nil, -1},
@@ -56,6 +59,10 @@ func TestPriceOfANode(t *testing.T) {
 		{"other currency", &Prices{Currency: "EUR", Names: map[string]float64{"h": 1}}, &group, nil, -1},
 		{"same currency", &Prices{Currency: "USD", Names: map[string]float64{"h": 1}}, &group, nil, 0.5},
 		{"by core and GiB", &Prices{PerCore: amount(0.01), PerGiB: amount(0.001)}, nil, nil, 0.048},
+		{"a GPU that has a price", gpus, nil, map[string]string{"g": "2"}, 5.048},
+		{"a GPU without one", &Prices{PerCore: amount(0.01), PerGiB: amount(0.001)}, nil, map[string]string{"g": "2"}, -1},
+		{"the provider knows the GPU", &Prices{PerCore: amount(0.01), PerGiB: amount(0.001)}, &group,
+			map[string]string{"g": "2"}, 0.5},
 		{"the provider before cores", &Prices{PerCore: amount(0.01), PerGiB: amount(0.001)}, &group, nil, 0.5},
 	} {
 		labels := map[string]string{}
@@ -68,6 +75,9 @@ func TestPriceOfANode(t *testing.T) {
 		}
 		node := &Shape{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 			Capacity: Resources{MilliCPU: 4000, Memory: 8 << 30}}
+		if n, err := strconv.ParseInt(c.labels["g"], 10, 64); err == nil {
+			node.Capacity.Extended = []Amount{{"nvidia.com/gpu", n}, {"vendor.io/other", 1}}
+		}
 		price, ok := c.prices.Of(c.group, node)
 		if ok != (c.want >= 0) || ok && (price < c.want-1e-9 || price > c.want+1e-9) {
 			t.Errorf("%s: %v %v, want %v", c.name, price, ok, c.want)

@@ -38,6 +38,8 @@ type Cluster struct {
 	Budgets    []model.Budget
 	Volumes    model.Volumes
 	Priorities string
+	// Prices are the operator's.
+	Prices *model.Prices
 
 	nodes   []*corev1.Node
 	bound   map[string][]model.Pod
@@ -217,7 +219,7 @@ func daemonSet(name string) types.UID { return types.UID("daemonset-" + name) }
 func (c *Cluster) Observation() model.Observation {
 	o := model.Observation{
 		Now: c.Now, Seed: c.Seed, Namespaces: c.Namespaces, DaemonSets: c.daemons,
-		Priorities: model.ParsePriorities(c.Priorities), Volumes: c.Volumes,
+		Priorities: model.ParsePriorities(c.Priorities), Prices: c.Prices, Volumes: c.Volumes,
 		Inventory: provider.Inventory{Groups: c.Groups, Pools: c.Pools, AsOf: c.Now},
 	}
 	for i := range c.Groups {

@@ -27,17 +27,28 @@ type expander struct {
 // expanders has a row for every expander. If the last has none this does not compile; if another
 // has none, a test is red.
 var expanders [model.ExpanderCount]expander = [...]expander{
-	model.ByLeastWaste: {(*planner).waste, asNumber("%.1f%%", 100)},
-	model.ByLeastNodes: {func(_ *planner, o *option) float64 { return float64(o.nodes) }, asNumber("%.0f", 1)},
-	model.ByMostPods:   {func(_ *planner, o *option) float64 { return -float64(podsOf(o)) }, asNumber("%.0f", -1)},
-	model.ByPrice:      {(*planner).priceRatio, asNumber("%.2fx", 1)},
-	model.ByPriority:   {(*planner).byPriority, (*planner).showPriority},
-	model.AtRandom:     {(*planner).dice, func(*planner, float64) string { return "" }},
+	model.ByLeastWaste:  {(*planner).waste, asNumber("%.1f%%", 100)},
+	model.ByLeastNodes:  {func(_ *planner, o *option) float64 { return float64(o.nodes) }, asNumber("%.0f", 1)},
+	model.ByMostPods:    {func(_ *planner, o *option) float64 { return -float64(podsOf(o)) }, asNumber("%.0f", -1)},
+	model.ByPrice:       {(*planner).priceRatio, showPrice("%.2fx")},
+	model.ByPriority:    {(*planner).byPriority, (*planner).showPriority},
+	model.AtRandom:      {(*planner).dice, func(*planner, float64) string { return "" }},
+	model.ByPricePerPod: {(*planner).pricePerPod, showPrice("%.4g")},
 }
 
 // asNumber shows a score that is a multiple of what a person reads.
 func asNumber(format string, times float64) func(*planner, float64) string {
 	return func(_ *planner, best float64) string { return fmt.Sprintf(format, times*best) }
+}
+
+// showPrice shows the score of an option that has a price.
+func showPrice(format string) func(*planner, float64) string {
+	return func(_ *planner, best float64) string {
+		if best == math.MaxFloat64 {
+			return "knows no price"
+		}
+		return fmt.Sprintf(format, best)
+	}
 }
 
 // choose applies the expanders in order; each keeps the best of what the one
@@ -155,6 +166,16 @@ func (pl *planner) priceRatio(o *option) float64 {
 	return price * float64(o.nodes) / least
 }
 
+// pricePerPod is what the option costs for each pod that it serves, whatever those request. A group without a
+// price comes after all that have one.
+func (pl *planner) pricePerPod(o *option) float64 {
+	price, ok := pl.price(o.head)
+	if !ok {
+		return math.MaxFloat64
+	}
+	return price * float64(o.nodes) / float64(max(1, podsOf(o)))
+}
+
 func (pl *planner) leastPrice(c model.ClassID) float64 {
 	if least, ok := pl.prices[c]; ok {
 		return least
@@ -222,7 +243,7 @@ func (pl *planner) notices() (out []provider.Notice, until time.Time) {
 // priceNotices says where prices are asked for and not known. A group without one is not taken for
 // free: the expander price takes it last.
 func (pl *planner) priceNotices() []provider.Notice {
-	if pl.s.Prices == nil && !slices.Contains(pl.p.Expanders, model.ByPrice) {
+	if pl.s.Prices == nil && !slices.ContainsFunc(pl.p.Expanders, model.Expander.AsksForLowPrice) {
 		return nil
 	}
 	var unknown, foreign []string
@@ -232,7 +253,11 @@ func (pl *planner) priceNotices() []provider.Notice {
 			foreign = append(foreign, string(g.ID))
 		}
 		if _, known := pl.s.NewNodePrice(i); !known && g.HasTemplate {
-			unknown = append(unknown, string(g.ID))
+			name := string(g.ID)
+			if gpu := pl.s.Prices.Unpriced(pl.s.Contents.Shapes[g.Shape]); gpu != "" {
+				name += fmt.Sprintf(" (perUnit has no price of %s)", gpu)
+			}
+			unknown = append(unknown, name)
 		}
 	}
 	var out []provider.Notice

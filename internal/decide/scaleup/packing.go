@@ -33,7 +33,7 @@ func (pl *planner) aim(pods []model.Batch) func(head) (price int64, ok bool) {
 	switch pl.first() {
 	case model.ByLeastNodes:
 		return aNode
-	case model.ByPrice:
+	case model.ByPrice, model.ByPricePerPod:
 		return pl.inMoney
 	case model.ByLeastWaste:
 		return pl.leastRoom(pods)
@@ -195,7 +195,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	plan, ok := pl.cheaper(p, cost)
 	if pl.whole(p) {
 		pl.proven.nodes = max(pl.proven.nodes, plan.NodeBound)
-		if pl.first() == model.ByPrice {
+		if pl.first().AsksForLowPrice() {
 			pl.proven.price = max(pl.proven.price, plan.PriceBound)
 		}
 	}
