@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,11 +57,12 @@ func TestGroupsOfAShoot(t *testing.T) {
 			}
 		}
 	}
-	// What is wrong with the flags is reported before anything is looked for.
-	cmd := root()
-	cmd.SetArgs([]string{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--mcm-sizing=fair"})
-	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "CONTROL_NAMESPACE") ||
-		!strings.Contains(err.Error(), "--mcm-sizing") {
-		t.Error(err)
+	// What is wrong with the flags is reported before anything is looked for, and what is missing after that.
+	for flag, want := range map[string]string{"fair": "--mcm-sizing", "Equitable": "CONTROL_NAMESPACE"} {
+		cmd := root()
+		cmd.SetArgs([]string{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--mcm-sizing=" + flag})
+		if err := cmd.Execute(); !errors.As(err, new(misuse)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("--mcm-sizing=%s: %v, want a misuse with %s", flag, err, want)
+		}
 	}
 }

@@ -76,9 +76,10 @@ func (s *start) newProvider(
 		Cluster: func() (*rest.Config, error) { return restConfig(s.config.Cluster) },
 		Version: version, Getenv: os.Getenv, Metrics: metrics, Log: log,
 	}
-	// A wrong flag is reported before it looks like a missing cluster.
+	// What the provider lacks is reported before it looks like a missing cluster. It is a misuse, as a wrong flag is:
+	// nothing was tried.
 	if err := s.provider.Check(host); err != nil {
-		return nil, fmt.Errorf("%s provider: %w", s.config.Cloud.Provider, err)
+		return nil, misusef("%s provider: %w", s.config.Cloud.Provider, err)
 	}
 	return s.provider.Make(ctx, host)
 }

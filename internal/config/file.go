@@ -112,10 +112,18 @@ func (f *Flags) idle() []string {
 // indices are those of lists in a path.
 var indices = regexp.MustCompile(`\[[0-9]+\]`)
 
-// flagError is what is wrong with the value of a flag.
-type flagError struct{ flag, text string }
+// flagError is what is wrong with the value of a flag; quoted: the text begins with that value.
+type flagError struct {
+	flag, text string
+	quoted     bool
+}
 
-func (e flagError) Error() string { return "--" + e.flag + ": " + e.text }
+func (e flagError) Error() string {
+	if e.quoted {
+		return "--" + e.flag + "=" + e.text
+	}
+	return "--" + e.flag + ": " + e.text
+}
 
 // placed tells of an error about a flag where its value stands, if that is in the file; nil if that value
 // could not be read at all, which is told already.

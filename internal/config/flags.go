@@ -484,7 +484,7 @@ func (f *Flags) Config() (Config, []string, error) {
 // wrong is all that is wrong with a configuration; misread is what is with the form of its file. It reads the
 // files that it names on the way.
 func (f *Flags) wrong(c *Config, misread error) error {
-	given := append(f.check(c), f.unsupported()...)
+	given := slices.Concat(f.check(c), f.unsupported(), f.checkCloud(c))
 	read := []error{misread}
 	for _, err := range given {
 		if at := f.placed(err); at != err { // it is the file's, or is told already

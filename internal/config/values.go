@@ -66,7 +66,7 @@ func DurationMeant(err error) error {
 func (f *Flags) check(c *Config) []error {
 	var errs []error
 	wrong := func(flag, format string, args ...any) {
-		errs = append(errs, flagError{flag, fmt.Sprintf(format, args...)})
+		errs = append(errs, flagError{flag: flag, text: fmt.Sprintf(format, args...)})
 	}
 	switch {
 	case c.Cloud.Provider == "" && f.withoutProvider:
@@ -182,10 +182,10 @@ func checkNames(c *Config, wrong func(flag, format string, args ...any)) {
 func CheckAsking(c Config) error {
 	var errs []error
 	checkNames(&c, func(flag, format string, args ...any) {
-		errs = append(errs, flagError{flag, fmt.Sprintf(format, args...)})
+		errs = append(errs, flagError{flag: flag, text: fmt.Sprintf(format, args...)})
 	})
 	if c.Cluster.RequestTimeout < 0 {
-		errs = append(errs, flagError{"request-timeout", fmt.Sprintf("%s is below 0", c.Cluster.RequestTimeout)})
+		errs = append(errs, flagError{flag: "request-timeout", text: fmt.Sprintf("%s is below 0", c.Cluster.RequestTimeout)})
 	}
 	return errors.Join(errs...)
 }

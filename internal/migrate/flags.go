@@ -147,11 +147,8 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 			continue
 		}
 		line.kept = append(line.kept, f)
-		if !reference.MatchString(f.resolved) {
-			errs = append(errs, checkGroups(line.provider, f))
-		}
 	}
-	return line, errors.Join(errs...)
+	return line, nil
 }
 
 // split finds the flags in pieces: --name=value, --name, --name value in two, and -v4, which has no sign between the
@@ -211,7 +208,8 @@ func atFields(err error, flags []flag) error {
 	all := parts(err)
 	for i, err := range all {
 		for _, f := range flags {
-			if strings.HasPrefix(err.Error(), "--"+f.name+":") {
+			if text := err.Error(); strings.HasPrefix(text, "--"+f.name+":") ||
+				strings.HasPrefix(text, fmt.Sprintf("--%s=%q:", f.name, f.resolved)) {
 				all[i] = fmt.Errorf("%s: %w", f.field, err)
 			}
 		}

@@ -28,6 +28,7 @@ var others = map[string]struct {
 	found string
 }{
 	"affinity":                           {map[string]any{"sentinel": "yes"}, `sentinel: "yes"`},
+	"autoDiscovery.namespace":            {"sentinel", "namespace: sentinel"},
 	"autoDiscovery.labels":               {[]any{map[string]any{"sentinel": "yes"}}, `sentinel: "yes"`},
 	"autoDiscovery.tags":                 {[]any{"sentinel"}, "- sentinel"},
 	"autoscalingGroups":                  {[]any{map[string]any{"name": "sentinel", "minSize": 1, "maxSize": 2}}, "sentinel"},

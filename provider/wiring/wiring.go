@@ -1,5 +1,5 @@
 // Package wiring is how a host offers providers and makes the one that an operator
-// chose: the few words that the two sides need for it, and no code.
+// chose: the few words that the two sides need for it.
 //
 // What flows in: an Entry from the package of each provider, and from a host what a
 // process has. What flows out: a provider.Provider.
@@ -9,6 +9,7 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,7 +47,9 @@ type Entry struct {
 // Maker makes the provider by its flags, when they are parsed.
 type Maker interface {
 	// Check says all that is wrong with the flags and the environment, each by its
-	// name. It makes no request, and uses Nodes, Discovery and Getenv only.
+	// name, errors.Join of one error each; of a value of a flag as `--name="value": why`.
+	// What is not there, and must be, is a Missing. It makes no request, and uses Nodes,
+	// Discovery and Getenv only.
 	Check(Host) error
 	// Make makes the provider. It is called after Check.
 	Make(context.Context, Host) (provider.Provider, error)
@@ -68,3 +71,10 @@ type Host struct {
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
 }
+
+// Missing is an error about a flag or a variable that is not there. Who looks at a file
+// alone leaves it out: the command line or the environment may have it.
+type Missing struct{ error }
+
+// Lacks makes one.
+func Lacks(text string) error { return Missing{errors.New(text)} }

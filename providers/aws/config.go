@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
 // Precedence says whose word holds where an Auto Scaling group's tag and the
@@ -107,7 +109,7 @@ func (c Config) read() (settings, error) {
 		s.discovery = append(s.discovery, sel)
 	}
 	if len(c.Nodes)+len(c.Discovery) == 0 {
-		errs = append(errs, errors.New("no node group: name Auto Scaling groups by --nodes=min:max:name, or find them by "+
+		errs = append(errs, wiring.Lacks("no node group: name Auto Scaling groups by --nodes=min:max:name, or find them by "+
 			"--node-group-auto-discovery=asg:tag=key"))
 	}
 	switch c.Precedence {

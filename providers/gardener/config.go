@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 	"github.com/plimsoll-dev/plimsoll/providers/gardener/v1alpha1"
 )
 
@@ -134,8 +135,8 @@ func (c Config) read() (settings, error) {
 		s.specs = []spec{{}}
 	}
 	if s.namespace == "" {
-		wrong("CONTROL_NAMESPACE is not set, and no flag names a namespace: say in which one of the control cluster the " +
-			"shoot's MachineDeployments are")
+		errs = append(errs, wiring.Lacks("CONTROL_NAMESPACE is not set, and no flag names a namespace: say in which one of "+
+			"the control cluster the shoot's MachineDeployments are"))
 	}
 
 	// 3. The rest.
