@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/internal/window"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -241,7 +242,7 @@ func (l *Line) full(count int) *Held {
 		return nil
 	}
 	h := &Held{Budget: l.Name, Fix: "their end, or a larger budget",
-		Detail: fmt.Sprintf("%d of at most %d nodes at a time are on their way out", l.Going, l.Limit)}
+		Detail: fmt.Sprintf("%d of at most %s at a time on the way out", l.Going, spelling.Count(l.Limit, "node"))}
 	if count > l.Limit {
 		h.Until, h.Fix = l.Ends, l.larger()
 	}
@@ -266,7 +267,8 @@ func (l *Line) fast(count int) *Held {
 		return nil
 	}
 	h := &Held{Budget: l.Name, Fix: l.larger(), Until: l.Ends,
-		Detail: fmt.Sprintf("%d of at most %d nodes have begun to go within %s", began, l.Rate.Count, l.Rate.Over)}
+		Detail: fmt.Sprintf("%d of at most %s within %s began to go", began,
+			spelling.Count(l.Rate.Count, "node"), l.Rate.Over)}
 	for _, e := range l.Recent {
 		if over -= e.Count; over <= 0 {
 			if t := e.At.Add(l.Rate.Over); h.Until.IsZero() || t.Before(h.Until) {

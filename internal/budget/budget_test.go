@@ -50,7 +50,7 @@ func TestWhichBudgetHolds(t *testing.T) {
 		want   string
 	}{
 		{"room", budget.Budget{Nodes: count(4)}, nil, ""},
-		{"a count", budget.Budget{Nodes: count(3)}, nil, "3 of at most 3 nodes at a time are on their way out"},
+		{"a count", budget.Budget{Nodes: count(3)}, nil, "3 of at most 3 nodes at a time on the way out"},
 		{"another group's", budget.Budget{Nodes: count(1), Of: ofGroup("db")}, nil, ""},
 		{"the group's own", budget.Budget{Nodes: count(2), Of: ofGroup("w*")}, nil, "2 of at most 2 nodes"},
 		{"another reason's", budget.Budget{Nodes: count(0), Reasons: []budget.Reason{budget.Empty, budget.Drifted}}, nil, ""},
@@ -61,11 +61,11 @@ func TestWhichBudgetHolds(t *testing.T) {
 			"2 of at most 2"},
 		{"a rate with room", budget.Budget{Rate: &budget.Rate{Count: 2, Over: time.Hour}}, begun(time.Hour, time.Minute), ""},
 		{"a rate", budget.Budget{Rate: &budget.Rate{Count: 2, Over: time.Hour}}, begun(time.Minute, 59*time.Minute),
-			"2 of at most 2 nodes have begun to go within 1h0m0s until 12:01"},
+			"2 of at most 2 nodes within 1h0m0s began to go until 12:01"},
 		{"a rate of none", budget.Budget{Rate: &budget.Rate{Over: time.Hour}}, nil, "0 of at most 0 nodes"},
 		{"it does not count now", budget.Budget{Nodes: count(0), Windows: open(t, "0 13 * * *", "UTC", "1h")}, nil, ""},
 		{"deny in a window", budget.Budget{Nodes: count(0), Windows: open(t, "0 12 * * *", "Europe/Berlin", "8h")}, nil,
-			"3 of at most 0 nodes at a time are on their way out until 19:00"},
+			"3 of at most 0 nodes at a time on the way out until 19:00"},
 		{"allow, and it is open", budget.Budget{Allow: open(t, "0 11 * * *", "UTC", "2h")}, nil, ""},
 		{"allow, over the change of clocks", budget.Budget{Allow: open(t, "0 3 * * *", "Europe/Berlin", "2h")}, nil,
 			"nodes may begin to go in its windows only until 01:00"},

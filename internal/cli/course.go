@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // Course prints what comes of a cluster until nothing changes.
@@ -19,8 +20,8 @@ func Course(w io.Writer, c explain.Course, format Format) error {
 
 func courseText(c *explain.Course, all bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "From %s: %s, %s pending\n", c.Start.UTC().Format(time.RFC3339), number(c.Before.Nodes, "node"),
-		number(c.Before.PendingPods, "pod"))
+	fmt.Fprintf(&b, "From %s: %s, %s pending\n", c.Start.UTC().Format(time.RFC3339),
+		spelling.Count(c.Before.Nodes, "node"), spelling.Count(c.Before.PendingPods, "pod"))
 	last := planText{p: &c.Last, all: all}
 	last.halted(&b)
 	if len(c.Steps) > 0 {
@@ -42,7 +43,7 @@ func courseText(c *explain.Course, all bool) string {
 				remove = append(remove, r.Node)
 			}
 			for _, g := range s.GiveUp {
-				remove = append(remove, fmt.Sprintf("%s of %s does not come", number(g.Count, "machine"), g.Group))
+				remove = append(remove, fmt.Sprintf("%s of %s does not come", spelling.Count(g.Count, "machine"), g.Group))
 			}
 			row(table, duration.HumanDuration(s.Time.Sub(c.Start)), fmt.Sprint(s.Before.Nodes), fmt.Sprint(s.Before.PendingPods),
 				some(buy, all), some(remove, all))

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // decisionTime is how a table writes the time of a decision: with the date, for the list may be days long.
@@ -59,7 +60,7 @@ func Decision(w io.Writer, d decisions.Decision, format Format) error {
 	fmt.Fprintf(&b, "Decision %s: %s\n", d.ID, oneLine(d.Summary))
 	fmt.Fprintf(&b, "Made %s in %v ms because of %s", d.Time.UTC().Format(decisionTime), d.TookMillis, joined(d.Triggers))
 	if d.Nodes > 0 {
-		fmt.Fprintf(&b, "; buys %d nodes (lower bound %d)", d.Nodes, d.LowerBound)
+		fmt.Fprintf(&b, "; buys %s (lower bound %d)", spelling.Count(d.Nodes, "node"), d.LowerBound)
 	}
 	b.WriteString("\n")
 	section := func(header string, rows [][]string, more int) { writeSection(&b, header, rows, more) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // Pod prints why a pod has no node, or where it runs and what would move it.
@@ -78,7 +79,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 		fmt.Fprintf(b, "%s\n", strings.Join(roomText(q), ", "))
 	}
 	answersTable(b, q.Groups, p.Time, all)
-	fmt.Fprintf(b, "existing %s", number(q.Existing.Nodes, "node"))
+	fmt.Fprintf(b, "existing %s", spelling.Count(q.Existing.Nodes, "node"))
 	for i, r := range q.Existing.Reasons {
 		sep := ", "
 		if i == 0 {
@@ -275,7 +276,7 @@ func nodeText(n *explain.Node, all bool) string {
 	} else if len(n.Pods) > 0 && n.Fate == explain.Keep {
 		b.WriteString("Without these pods' rules nothing would keep it.\n")
 	}
-	fmt.Fprintf(&b, "Its removal moves %s", number(n.Evict, "pod"))
+	fmt.Fprintf(&b, "Its removal moves %s", spelling.Count(n.Evict, "pod"))
 	if n.SavesPerHour != nil {
 		fmt.Fprintf(&b, " and saves %.2f per hour", *n.SavesPerHour)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // most is how many rows of one kind a table has, unless all are asked for.
@@ -59,8 +60,8 @@ type planText struct {
 func (t *planText) text() string {
 	var b strings.Builder
 	p := t.p
-	fmt.Fprintf(&b, "Plan at %s: %s, %s pending\n", p.Time.UTC().Format(time.RFC3339), number(p.Before.Nodes, "node"),
-		number(p.Before.PendingPods, "pod"))
+	fmt.Fprintf(&b, "Plan at %s: %s, %s pending\n", p.Time.UTC().Format(time.RFC3339),
+		spelling.Count(p.Before.Nodes, "node"), spelling.Count(p.Before.PendingPods, "pod"))
 	t.halted(&b)
 	t.table(&b, t.buy)
 	t.table(&b, t.remove)
@@ -194,7 +195,7 @@ func (t *planText) pending(b *strings.Builder) {
 		if pods == 0 {
 			pods = v.FitNow // the scheduler leaves them waiting
 		}
-		fmt.Fprintf(b, "\nSTAYS PENDING: %d of %s of %s%s (%s)\n", pods, number(v.Pods, "pod"), oneLine(v.Class),
+		fmt.Fprintf(b, "\nSTAYS PENDING: %d of %s of %s%s (%s)\n", pods, spelling.Count(v.Pods, "pod"), oneLine(v.Class),
 			waitedFor(t.p.Time, v.Since), cmp.Or(oneLine(v.Requests), "no requests"))
 		for _, why := range []*explain.Verdict{v.Skipped, v.Disagrees} {
 			if why != nil {
@@ -260,7 +261,7 @@ func sizeLine(p *explain.Plan) string {
 		before, after := amount(p.Before.CostPerHour), amount(p.After.CostPerHour)
 		fmt.Fprintf(&b, " Cost per hour: %.2f → %.2f (%+.2f)", before, after, after-before)
 		if n := p.After.Unpriced; n > 0 {
-			fmt.Fprintf(&b, ", without %s of unknown price", number(n, "node"))
+			fmt.Fprintf(&b, ", without %s of unknown price", spelling.Count(n, "node"))
 		}
 		b.WriteString(".")
 	}
@@ -307,7 +308,8 @@ func (t *planText) places() string {
 }
 
 func boundText(b *explain.Bound) string {
-	text := fmt.Sprintf("%s bought for pods; any plan buys at least %d for them", wasWere(b.Nodes), b.AtLeast)
+	text := fmt.Sprintf("%s %s bought for pods; any plan buys at least %d for them", spelling.Count(b.Nodes, "node"),
+		spelling.Are(b.Nodes), b.AtLeast)
 	if gap := b.Nodes - b.AtLeast; gap > 0 && b.AtLeast > 0 {
 		text += fmt.Sprintf(" (this one is at most %.0f%% above the best)", 100*float64(gap)/float64(b.AtLeast))
 	}
@@ -322,13 +324,6 @@ func boundText(b *explain.Bound) string {
 		text += "Between the two: " + strings.Join(b.Gap, "; ") + ".\n"
 	}
 	return text
-}
-
-func wasWere(nodes int) string {
-	if nodes == 1 {
-		return "1 node is"
-	}
-	return fmt.Sprintf("%d nodes are", nodes)
 }
 
 // verdict writes a reason with its numbers, its end, and what would change it.
@@ -350,14 +345,6 @@ func fixText(v *explain.Verdict, now time.Time) string {
 		parts = append(parts, v.Fix)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// number counts things: 1 node, 2 nodes.
-func number(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // limit is a group's maximum, which may be none.

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // TheMemory stands among the unread resources for what the leader had written down.
@@ -45,7 +47,7 @@ func (c *Cluster) Notes() []string {
 		means := meaning[k.Resource]
 		if _, failed := c.Unread[k.Resource]; means != "" && !failed && !here[reflect.TypeOf(k.Example)] &&
 			!slices.Contains(c.Listed, k.Resource) {
-			out = append(out, fmt.Sprintf("no %s: %s", plural(k.gvk.Kind), means))
+			out = append(out, fmt.Sprintf("no %s: %s", spelling.Plural(k.gvk.Kind), means))
 		}
 	}
 	slices.Sort(out)
@@ -60,11 +62,4 @@ func (c *Cluster) Notes() []string {
 		out = append(out, "left out, since deciding does not read them: "+strings.Join(kinds, ", "))
 	}
 	return out
-}
-
-func plural(kind string) string {
-	if strings.HasSuffix(kind, "s") {
-		return kind + "es"
-	}
-	return kind + "s"
 }

@@ -9,15 +9,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/repair"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
-
-func kinds(n int) string {
-	if n == 1 {
-		return "1 kind"
-	}
-	return fmt.Sprintf("%d kinds", n)
-}
 
 func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	i, _ := slices.BinarySearchFunc(s.Groups, g.Group, func(x model.Group, id provider.GroupID) int {
@@ -27,7 +21,8 @@ func growCall(s *model.Snapshot, p model.Policy, g *model.Growth) model.Call {
 	for _, b := range g.Pods {
 		pods += b.Count
 	}
-	reason, why := model.Fits, fmt.Sprintf("%d pods of %s; %s", pods, kinds(len(g.Pods)), g.Why)
+	reason, why := model.Fits, fmt.Sprintf("%s of %s; %s", spelling.Count(pods, "pod"),
+		spelling.Count(len(g.Pods), "kind"), g.Why)
 	if pods == 0 {
 		reason, why = model.PoolBelowMin, g.Why
 		if s.Groups[i].EnforcesMin(p.ScaleUp) && g.From < s.Groups[i].Min {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -202,7 +203,7 @@ func (d *Decision) summary() string {
 	var parts []string
 	for _, g := range d.Grow {
 		if len(parts) == mostNamed {
-			parts = append(parts, fmt.Sprintf("and %d groups more", len(d.Grow)-mostNamed))
+			parts = append(parts, "and "+spelling.Count(len(d.Grow)-mostNamed, "more group"))
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s %d→%d", g.Group, g.From, g.To))
@@ -230,21 +231,14 @@ func (d *Decision) summary() string {
 	switch {
 	case len(out) > 0:
 	case waiting > 0:
-		out = append(out, fmt.Sprintf("Buys nothing, and leaves %s pending", counted(waiting, "pod")))
+		out = append(out, fmt.Sprintf("Buys nothing, and leaves %s pending", spelling.Count(waiting, "pod")))
 	case len(d.Changed) > 0:
 		n := len(d.Changed) + d.MoreChanged
-		out = append(out, fmt.Sprintf("Another verdict for %s, %s first", counted(n, "node"), d.Changed[0].Node))
+		out = append(out, fmt.Sprintf("Another verdict for %s, %s first", spelling.Count(n, "node"), d.Changed[0].Node))
 	default:
 		out = append(out, "Nothing to do")
 	}
 	return strings.Join(out, "; ")
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // verbs are how a summary speaks of calls, in this order. Growth stands for itself.

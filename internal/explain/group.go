@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -124,7 +125,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 		if v.Group == g.ID {
 			what := string(v.Instance)
 			if what == "" {
-				what = fmt.Sprintf("%d requests", v.Count)
+				what = spelling.Count(v.Count, "request")
 			}
 			out.GivenUp = append(out.GivenUp, GroupHold{what, *verdictOf(&v.Verdict)})
 		}

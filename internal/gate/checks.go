@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -62,7 +63,8 @@ var allOrNothing = check{"all or nothing", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.Unsupported,
-		Detail: fmt.Sprintf("it has all %d nodes or none, and all-or-nothing groups are not supported yet", q.group.Max)}
+		Detail: fmt.Sprintf("it has all of %s or none, and all-or-nothing groups are not supported yet",
+			spelling.Count(q.group.Max, "node"))}
 }}
 
 // busy: a call on the group, or on its pool, is open (rule L1).
@@ -199,7 +201,7 @@ var tooMany = check{"too many", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.TargetNotReached, Fix: "they go",
-		Detail: fmt.Sprintf("its group wants %d nodes, and has %d more", g.Expected, over)}
+		Detail: fmt.Sprintf("its group wants %s, and has %d more", spelling.Count(g.Expected, "node"), over)}
 }}
 
 var tooFew = check{"too few", func(q question) *model.Verdict {
@@ -208,5 +210,6 @@ var tooFew = check{"too few", func(q question) *model.Verdict {
 		return nil
 	}
 	return &model.Verdict{Reason: model.TargetNotReached, Fix: "they arrive, or are given up",
-		Detail: fmt.Sprintf("its group wants %d nodes, and %d are missing", g.Expected, max(g.Missing, g.ComingNodes))}
+		Detail: fmt.Sprintf("its group wants %s, and lacks %d", spelling.Count(g.Expected, "node"),
+			max(g.Missing, g.ComingNodes))}
 }}

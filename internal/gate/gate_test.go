@@ -76,7 +76,7 @@ var causes = []struct {
 	{"no template", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.HasTemplate = false },
 		"NoTemplate (the provider has no template for it)"},
 	{"all or nothing", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.AllOrNothing = true },
-		"Unsupported (it has all 9 nodes or none, and all-or-nothing groups are not supported yet)"},
+		"Unsupported (it has all of 9 nodes or none, and all-or-nothing groups are not supported yet)"},
 	{"busy", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) {
 		g.Busy = &model.Call{Verb: model.Grow, From: 2, To: 5}
 	}, "GroupBusy (Grow 2 → 5 is under way)"},
@@ -117,7 +117,7 @@ var causes = []struct {
 	{"too many", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.UnreadyNodes = 1 },
 		"TargetNotReached (its group wants 2 nodes, and has 1 more)"},
 	{"too few", func(_ *model.Snapshot, _ *model.Policy, g *model.Group) { g.Missing = 1 },
-		"TargetNotReached (its group wants 2 nodes, and 1 are missing)"},
+		"TargetNotReached (its group wants 2 nodes, and lacks 1)"},
 }
 
 func hold(op provider.Op) func(*model.Snapshot, *model.Policy, *model.Group) {

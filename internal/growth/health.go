@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // health answers S2: is the group in a shape to grow? Nodes that never started say
@@ -24,14 +25,16 @@ func (g *Group) health(f *Fold) {
 	case f.Rules.TooMany(unready, all):
 		g.unhealthy = model.Verdict{
 			Reason: model.GroupUnhealthy,
-			Detail: fmt.Sprintf("%d of its %d nodes are missing or not ready", unready, all) + c.LostText(),
+			Detail: fmt.Sprintf("%d of its %s %s missing or not ready", unready, spelling.Count(all, "node"),
+				spelling.Are(unready)) + c.LostText(),
 			Fix: fmt.Sprintf("at most %d of them, or %.0f%%, are missing or not ready", f.Rules.MaxUnready,
 				f.Rules.MaxUnreadyShare*100),
 		}.After(g.unhealthy, f.Seen.Now)
 	case g.dudsStop(f):
 		g.unhealthy = model.Verdict{
 			Reason: model.NodeNeverStarted, Fix: "they become ready, or go",
-			Detail: fmt.Sprintf("%d nodes did not become ready in time, %s among them", c.NeverStarted, g.neverStarted),
+			Detail: fmt.Sprintf("%s did not become ready in time, %s among them", spelling.Count(c.NeverStarted, "node"),
+				g.neverStarted),
 		}.After(g.unhealthy, f.Seen.Now)
 	default:
 		g.unhealthy = nil

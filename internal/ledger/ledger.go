@@ -32,6 +32,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/move"
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -130,9 +131,10 @@ func (l *Ledger) health(seen *model.Observation) {
 	}
 	l.unhealthy = model.Verdict{
 		Reason: model.ClusterUnhealthy,
-		Detail: fmt.Sprintf("%d of %d nodes are not ready", unready, all) + l.counts.LostText(),
-		Fix: fmt.Sprintf("at most %d nodes, or %.0f%% of them, are not ready",
-			l.rules.MaxUnready, l.rules.MaxUnreadyShare*100),
+		Detail: fmt.Sprintf("%d of %s %s not ready", unready, spelling.Count(all, "node"),
+			spelling.Are(unready)) + l.counts.LostText(),
+		Fix: fmt.Sprintf("at most %s, or %.0f%% of all, not ready",
+			spelling.Count(l.rules.MaxUnready, "node"), l.rules.MaxUnreadyShare*100),
 	}.After(l.unhealthy, seen.Now)
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // Text writes the plan for a person, and for tests to compare: one line per
@@ -50,7 +52,7 @@ func (p Plan) Text(s *Snapshot) string {
 	for _, v := range p.Repair {
 		subject := string(v.Instance)
 		if subject == "" {
-			subject = fmt.Sprintf("%d units", v.Count)
+			subject = spelling.Count(v.Count, "unit")
 		}
 		fmt.Fprintf(&b, "given up %s of %s: %s\n", subject, v.Group, v.Text(s))
 	}
@@ -151,8 +153,8 @@ func movesText(word string, list []Move) string {
 	var b strings.Builder
 	for i := range list {
 		m := &list[i]
-		fmt.Fprintf(&b, "%s %s: %s, %d pods, %s: %.4g → %.4g an hour\n", word, m.Text(), strings.Join(m.Goes, " "), m.Pods,
-			m.Reason, m.Before, m.After)
+		fmt.Fprintf(&b, "%s %s: %s, %s, %s: %.4g → %.4g an hour\n", word, m.Text(), strings.Join(m.Goes, " "),
+			spelling.Count(m.Pods, "pod"), m.Reason, m.Before, m.After)
 	}
 	return b.String()
 }

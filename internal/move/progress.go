@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -80,7 +81,8 @@ func purchases(m *model.Move, seen Seen) (short string) {
 		}
 		slices.Sort(p.Nodes)
 		if coming < p.Count {
-			return fmt.Sprintf("%d of %d nodes of group %s do not come%s", p.Count-coming, p.Count, p.Group, why)
+			return fmt.Sprintf("%d of %s of group %s did not come%s", p.Count-coming, spelling.Count(p.Count, "node"), p.Group,
+				why)
 		}
 	}
 	return ""

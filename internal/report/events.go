@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -108,7 +109,8 @@ func (e *events) planned(now time.Time, c model.Cycle) {
 			continue
 		}
 		e.send(now, e.status, string(g.Group), corev1.EventTypeNormal, eventScaledUp,
-			fmt.Sprintf("Scale-up: group %s goes from %d to %d nodes (max: %d)", g.Group, g.From, g.To, call.MaxTo))
+			fmt.Sprintf("Scale-up: group %s goes from %d to %s (max: %d)", g.Group, g.From,
+				spelling.Count(g.To, "node"), call.MaxTo))
 		for _, b := range g.Pods {
 			grownFor[b.Class] = append(grownFor[b.Class], string(g.Group))
 			forClass[b.Class] = append(forClass[b.Class],
@@ -196,10 +198,12 @@ func (e *events) ended(now time.Time, s *model.Snapshot, out model.Outcome) {
 	case !begun(out):
 	case call.Verb == model.Grow && out.Err != nil:
 		e.send(now, e.status, string(call.Group), corev1.EventTypeWarning, eventScaleUpFailed,
-			fmt.Sprintf("Scale-up of group %s from %d to %d nodes failed: %v", call.Group, call.From, call.To, out.Err))
+			fmt.Sprintf("Scale-up of group %s from %d to %s failed: %v", call.Group, call.From,
+				spelling.Count(call.To, "node"), out.Err))
 	case call.Verb == model.Cancel && out.Err != nil:
 		e.send(now, e.status, string(call.Group), corev1.EventTypeWarning, eventRevertFailed,
-			fmt.Sprintf("Group %s could not be resized from %d to %d nodes: %v", call.Group, call.From, call.To, out.Err))
+			fmt.Sprintf("Group %s could not be resized from %d to %s: %v", call.Group, call.From,
+				spelling.Count(call.To, "node"), out.Err))
 	case call.Verb == model.Grow || call.Verb == model.Cancel:
 	case call.Node == "" && out.Err == nil:
 		e.send(now, e.status, string(call.Instance), corev1.EventTypeNormal, eventUnregistered,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -342,7 +343,7 @@ func byReason(groups []model.GroupVerdict) string {
 	for _, r := range order {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
 	}
-	return fmt.Sprintf("%d more groups: %s", len(groups), strings.Join(parts, ", "))
+	return spelling.Count(len(groups), "more group") + ": " + strings.Join(parts, ", ")
 }
 
 func reasonAndDetail(v *model.Verdict) string {

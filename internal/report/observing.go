@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/report/shadow"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -103,7 +104,7 @@ func followsText(w shadow.Would) string {
 	if w.Moves == 0 {
 		return "remove its instance"
 	}
-	return fmt.Sprintf("cordon it, evict %d pods, remove its instance", w.Moves)
+	return fmt.Sprintf("cordon it, evict %s, remove its instance", spelling.Count(w.Moves, "pod"))
 }
 
 // sendNews sends an event for each group that would grow, for some of the pods that
@@ -115,8 +116,8 @@ func (o *observing) sendNews(now time.Time, c model.Cycle, n shadow.News) {
 		case model.Grow:
 			grows[w.Group] = fmt.Sprintf("{%s %d->%d (max: %d)}", w.Group, w.From, w.To, w.MaxTo)
 			o.events.send(now, o.events.status, string(w.Group), corev1.EventTypeNormal, eventWouldScaleUp,
-				fmt.Sprintf("Observe mode: group %s would go from %d to %d nodes (max: %d)", w.Group,
-					w.From, w.To, w.MaxTo))
+				fmt.Sprintf("Observe mode: group %s would go from %d to %s (max: %d)", w.Group,
+					w.From, spelling.Count(w.To, "node"), w.MaxTo))
 		case model.Taint:
 			o.events.send(now, nodeReference(c.Snapshot, w.Node), "", corev1.EventTypeNormal, eventWouldScaleDown,
 				fmt.Sprintf("Observe mode: the node would be tainted (%s), and then: %s", w.Why, followsText(w)))

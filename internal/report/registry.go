@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -114,14 +115,14 @@ func (e *events) changed(now time.Time, ch model.Change) {
 	case model.AskGivenUp:
 		how := "timed out"
 		if byTheCloud(ch) {
-			how = fmt.Sprintf("failed for %d nodes", ch.Count)
+			how = "failed for " + spelling.Count(ch.Count, "node")
 		}
 		e.send(now, e.status, string(ch.Group), corev1.EventTypeWarning, eventTimedOut,
 			fmt.Sprintf("Scale-up of group %s %s: %s", ch.Group, how, ch.Message))
 	case model.CreationFailed:
 		// A stock-out and a quota in the same group are two events.
 		e.send(now, e.status, fmt.Sprintf("%s/%s", ch.Group, ch.Cause), corev1.EventTypeWarning, eventCreationFailed,
-			fmt.Sprintf("Scale-up of group %s failed for %d instances: %s", ch.Group, ch.Count, ch.Message))
+			fmt.Sprintf("Scale-up of group %s failed for %s: %s", ch.Group, spelling.Count(ch.Count, "instance"), ch.Message))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // This file is about nodes that differ from what their template promised.
@@ -181,7 +182,7 @@ func (w *World) labelsApart(n *node, promised *corev1.Node) []string {
 		}
 	}
 	if len(out) > mostNamed {
-		out = append(out[:mostNamed], fmt.Sprintf("%d more labels differ", len(out)-mostNamed))
+		out = append(out[:mostNamed], "other differences: "+spelling.Count(len(out)-mostNamed, "label"))
 	}
 	return out
 }

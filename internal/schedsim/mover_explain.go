@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // verdict puts a refusal into words. The world is as it was before the move.
@@ -31,10 +32,8 @@ func (m *Mover) verdict(id Node, no *refusal) model.Verdict {
 		switch {
 		case i > 0:
 			fmt.Fprintf(&b, ", %s on %d", whys[code], no.hosts[code])
-		case no.hosts[code] == 1:
-			fmt.Fprintf(&b, "%s on 1 node", whys[code])
 		default:
-			fmt.Fprintf(&b, "%s on %d nodes", whys[code], no.hosts[code])
+			fmt.Fprintf(&b, "%s on %s", whys[code], spelling.Count(no.hosts[code], "node"))
 		}
 	}
 	if no.hosts[codeOf(model.InsufficientResources)] > 0 {

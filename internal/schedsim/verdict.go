@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // rejection is a no, with its reason. A nil rejection is a yes. Most are never shown, so their
@@ -223,7 +224,7 @@ func (w *World) unoffered(c model.ClassID) *rejection {
 		}
 	}
 	if more > 0 {
-		no.said += fmt.Sprintf("; the same of %d more resources", more)
+		no.said += "; the same of " + spelling.Count(more, "more resource")
 	}
 	w.lacks[c] = no
 	return no

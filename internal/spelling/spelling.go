@@ -1,7 +1,8 @@
-// Package spelling finds what a person meant who wrote a name that does not exist.
+// Package spelling has what texts have in common: a count before its noun, and what a person meant who wrote a name
+// that does not exist.
 //
-// What flows in: the name, and those that exist. What flows out: the one that differs least, if it is near
-// enough to be meant. Who may import it: everybody.
+// What flows in: counts, and names. What flows out: words; of names the one that differs least, if it is near
+// enough to be meant. Who may import it: every package of internal/ and the hosts.
 package spelling
 
 // Nearest is the name that differs least from one that does not exist; empty if none is near. Of several the

@@ -107,9 +107,9 @@ func TestRefusals(t *testing.T) {
 
 func TestWithoutOthers(t *testing.T) {
 	for text, want := range map[string]string{
-		"leaves 1 pending: shoot-a-z1: NodeAffinity (x=a wanted, the node has b); shoot-b-z1: PoolAtMax (1 pods on 1 new " +
-			"nodes; then pool b); shoot-c-z1: NodeAffinity (x=a wanted, the " +
-			"node has c)": "leaves 1 pending: shoot-b-z1: PoolAtMax (1 pods on 1 new nodes; then pool b)",
+		"leaves 1 pending: shoot-a-z1: NodeAffinity (x=a wanted, the node has b); shoot-b-z1: PoolAtMax (1 pod on 1 new " +
+			"node; then pool b); shoot-c-z1: NodeAffinity (x=a wanted, the " +
+			"node has c)": "leaves 1 pending: shoot-b-z1: PoolAtMax (1 pod on 1 new node; then pool b)",
 		"cut: shoot-b-z1: PoolAtMax (pool b); shoot-c-z1: NodeAffinity (x=a wan ...": "cut: shoot-b-z1: PoolAtMax (pool b)",
 		"nothing of the kind": "nothing of the kind",
 		"event on pod p: NotTriggerScaleUp: pod didn't trigger scale-up: none": "",

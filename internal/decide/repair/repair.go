@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -177,8 +178,8 @@ func (f *finder) stepOf(gi int, g *model.Group, r *Result) (Step, bool) {
 		n = max(0, n-len(held))
 		r.Verdicts = append(r.Verdicts, model.RepairVerdict{Group: g.ID, Count: g.Overdue - n, Verdict: model.Verdict{
 			Reason: model.MatchingBroken, Until: until,
-			Detail: fmt.Sprintf("%d of the nodes asked for have no instance, and %d nodes have none, %s among them: "+
-				"a lower target could end those", g.Overdue, len(held), held[0].Name),
+			Detail: fmt.Sprintf("of the nodes asked for, %d lack an instance; of an instance unknown: %s, %s among them: "+
+				"a lower target could end those", g.Overdue, spelling.Count(len(held), "node"), held[0].Name),
 			Fix: "answers of the cloud that list all instances, or provider ids that agree between the cloud and the nodes",
 		}})
 		if n == 0 {
@@ -227,8 +228,8 @@ func (f *finder) few(gi int, g *model.Group) *model.Verdict {
 	if until := f.halted[gi]; until.After(f.snap.Now) {
 		return &model.Verdict{
 			Reason: model.ManyAmiss, Until: until, Fix: "they register; see what they have in common",
-			Detail: fmt.Sprintf("%d machines of the group have no node: with those that have just come back, too many "+
-				"at once, of it or of all groups, for a fault of each", g.Counts.LongUnregistered),
+			Detail: fmt.Sprintf("%s of the group without a node: with those that have just come back, too many "+
+				"at once, of it or of all groups, for a fault of each", spelling.Count(g.Counts.LongUnregistered, "machine")),
 		}
 	}
 	return f.rate.Held(gi)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // begin lets the best moves begin, as far as the limits allow, and says of the nodes of others what they wait for.
@@ -86,7 +87,8 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 	case f.Quiet != nil:
 		return f.Quiet
 	case going+len(m.Goes) > down.MaxParallelism:
-		return &model.Verdict{Detail: fmt.Sprintf("%d nodes are being replaced, of %d at a time", going, down.MaxParallelism),
+		return &model.Verdict{Detail: fmt.Sprintf("%s on the way to be replaced, of %d at a time",
+			spelling.Count(going, "node"), down.MaxParallelism),
 			Fix: "their end, or a higher --max-scale-down-parallelism"}
 	}
 	if h := f.overBudget(m); h != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // This file finds the nodes that may go, before anything is known of room elsewhere.
@@ -194,7 +195,7 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 	}
 	if blocked != nil {
 		if more > 0 {
-			blocked.Detail += fmt.Sprintf("; %d more pods keep the node as well", more)
+			blocked.Detail += fmt.Sprintf("; so do %s", spelling.Count(more, "more pod"))
 		}
 		return blocked
 	}
@@ -203,7 +204,8 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 	}
 	if n.Nominated > 0 {
 		return &model.Verdict{Reason: model.Reserved,
-			Detail: fmt.Sprintf("%d pods are nominated to it", n.Nominated), Fix: "they are bound"}
+			Detail: fmt.Sprintf("%s %s nominated to it", spelling.Count(n.Nominated, "pod"),
+				spelling.Are(n.Nominated)), Fix: "they are bound"}
 	}
 	return nil
 }

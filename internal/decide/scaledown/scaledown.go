@@ -31,6 +31,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // Result is what was decided.
@@ -231,8 +232,9 @@ func (f *finder) postpone(c *candidate) {
 }
 
 func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
-	return &model.Verdict{Reason: model.StepBudget, Detail: fmt.Sprintf("%d steps were not enough for it", p.StepLimit),
-		Fix: "the next cycles, or a higher --decide-budget"}
+	return &model.Verdict{Reason: model.StepBudget,
+		Detail: spelling.Count(p.StepLimit, "step") + " were not enough for it",
+		Fix:    "the next cycles, or a higher --decide-budget"}
 }
 
 // begin starts the removal of unneeded nodes, in the order in which they were

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // starts decides which unneeded nodes begin to go now. It is counted down as
@@ -110,8 +111,9 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s are wanted", wait), Until: until}
 	case n.Kind != model.Unready && MayBeNeeded(b.Snapshot, b.Unseen, until):
 		return &model.Verdict{Reason: model.StepBudget,
-			Detail: fmt.Sprintf("pods of %d classes were not looked at in this cycle, and may need it", b.Unseen),
-			Until:  until.Add(turns), Fix: "the next cycles"}
+			Detail: fmt.Sprintf("pods of %s were not looked at in this cycle, and may need it",
+				spelling.Count(b.Unseen, "class")),
+			Until: until.Add(turns), Fix: "the next cycles"}
 	}
 	if v := b.resting(g, n.Group); v != nil {
 		return v
@@ -281,8 +283,8 @@ func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 		without = fmt.Sprintf("the group's %d nodes, which go together", len(list))
 	}
 	return &model.Verdict{Reason: model.ClusterUnhealthy, Fix: "more nodes are ready",
-		Detail: fmt.Sprintf("without %s, %d of %d nodes would not be ready: the cluster would count as unhealthy",
-			without, unready, all)}
+		Detail: fmt.Sprintf("without %s, %d of %s would not be ready: the cluster would count as unhealthy",
+			without, unready, spelling.Count(all, "node"))}
 }
 
 // counted is what nodes count in the cluster's health while they do not go.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -345,7 +346,7 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 	k := model.Brake{
 		Group: a.Group, Class: s.Classes[c].Digest(), Template: b.pl.s.Contents.Shapes[s.Groups[group].Shape].Digest(),
 		Reason: model.LandedElsewhere, Node: a.Node, Since: s.Now, Until: s.Now.Add(elsewhereRest),
-		Detail: fmt.Sprintf("%d nodes came for these pods, the last as %s, and a pod needs %s", tries,
+		Detail: fmt.Sprintf("%s came for these pods, the last as %s, and a pod needs %s", spelling.Count(tries, "node"),
 			b.pl.variantName(group, variant), b.pl.variantNames(group, wanted)),
 	}
 	switch {

@@ -1,11 +1,11 @@
 package scaleup
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // growOverDomains serves classes whose pods depend on whole topology domains:
@@ -165,7 +165,7 @@ func (pl *planner) count(q *waiting, a attempt) {
 		if pl.w.Bulk(q.Class) {
 			return "for what the cloud may make of its nodes"
 		}
-		return fmt.Sprintf("spread over %d groups", groups)
+		return "spread over " + spelling.Count(groups, "group")
 	}
 	grown := map[int]bool{}
 	for i, n := range got.Opened {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // doubt finds the classes that fit ready nodes while the scheduler leaves them waiting.
@@ -143,8 +144,8 @@ func (pl *planner) disagreement(q *waiting, since time.Time) *model.Verdict {
 	}
 	return &model.Verdict{
 		Reason: model.SchedulerDisagrees, Since: since,
-		Detail: fmt.Sprintf("%d of %d pods fit %s by every filter, since %s, and the scheduler leaves them waiting",
-			q.existing, len(q.Pods), where, since.UTC().Format(time.TimeOnly)) + said(q),
+		Detail: fmt.Sprintf("%d of %s would fit %s by every filter, since %s, and the scheduler leaves them waiting",
+			q.existing, spelling.Count(len(q.Pods), "pod"), where, since.UTC().Format(time.TimeOnly)) + said(q),
 		Fix: "the scheduler's own word on the pods: its events, its plugins, its version",
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // explain says how each group stands to a class that pods are left of, or are
@@ -22,7 +23,7 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		v := model.GroupVerdict{Group: pl.groupOf(gi)}
 		bought := ""
 		if n > 0 {
-			bought = fmt.Sprintf("%d pods on %d new nodes", n, pl.grown[gi].nodes)
+			bought = spelling.Count(n, "pod") + " on " + spelling.Count(pl.grown[gi].nodes, "new node")
 			if where := pl.lands(gi); where != "" {
 				bought += ", " + where
 			}

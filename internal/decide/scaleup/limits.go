@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -157,8 +158,8 @@ func (l *limits) verdict(group int) *model.Verdict {
 	g := &l.s.Groups[group]
 	if l.room[group] <= 0 {
 		return &model.Verdict{
-			Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%d nodes%s", max(g.Expected, g.Max-l.room[group]), g.Max,
-				g.Settled.Bound(g.Settled.MaxFrom)),
+			Reason: model.GroupAtMax, Detail: fmt.Sprintf("%d/%s%s", max(g.Expected, g.Max-l.room[group]),
+				spelling.Count(g.Max, "node"), g.Settled.Bound(g.Settled.MaxFrom)),
 			Fix: fmt.Sprintf("max ≥ %d", g.Max+1),
 		}
 	}
@@ -172,14 +173,15 @@ func (l *limits) verdict(group int) *model.Verdict {
 	}
 	if l.nodes <= 0 {
 		return &model.Verdict{
-			Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%d nodes of %d", l.p.MaxNodesTotal-l.nodes, l.p.MaxNodesTotal),
+			Reason: model.MaxNodesTotal, Detail: fmt.Sprintf("%s of %d",
+				spelling.Count(l.p.MaxNodesTotal-l.nodes, "node"), l.p.MaxNodesTotal),
 			Fix: "a larger --max-nodes-total",
 		}
 	}
 	if l.plan <= 0 {
 		return &model.Verdict{
 			Reason: model.MaxNodesPerScaleUp,
-			Detail: fmt.Sprintf("%d nodes in this cycle", l.p.MaxNodesPerScaleUp),
+			Detail: spelling.Count(l.p.MaxNodesPerScaleUp, "node") + " in this cycle",
 			Fix:    "the next cycle",
 		}
 	}
@@ -206,9 +208,11 @@ func (l *limits) verdict(group int) *model.Verdict {
 func (sh portion) detail(g *model.Group) string {
 	have := sh.most - sh.left
 	if have > sh.due {
-		return fmt.Sprintf("%d nodes, past its share of %d of pool %s by the sizing %s", have, sh.due, g.Pool, sh.sizing)
+		return fmt.Sprintf("%s, past its share of %d of pool %s by the sizing %s", spelling.Count(have, "node"), sh.due,
+			g.Pool, sh.sizing)
 	}
-	return fmt.Sprintf("%d/%d nodes are its share of pool %s by the sizing %s", have, sh.most, g.Pool, sh.sizing)
+	return fmt.Sprintf("%d of %s that are its share of pool %s by the sizing %s", have, spelling.Count(sh.most, "node"),
+		g.Pool, sh.sizing)
 }
 
 // remedy is what would let a group grow that has its share.

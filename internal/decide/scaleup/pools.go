@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // fillPools buys what pools lack of their minimums, without any pod that asks for
@@ -40,7 +41,7 @@ func (pl *planner) fillGroups() {
 		if n <= 0 {
 			continue
 		}
-		pl.fillWith(h, n, fmt.Sprintf("the group has %d nodes of at least %d%s", has, g.Min,
+		pl.fillWith(h, n, fmt.Sprintf("the group has %s of at least %d%s", spelling.Count(has, "node"), g.Min,
 			g.Settled.Bound(g.Settled.MinFrom)))
 	}
 }
@@ -65,7 +66,8 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 		if n = min(n, pl.limits.hard(group)); n <= 0 {
 			continue
 		}
-		pl.fillWith(templates[group], n, fmt.Sprintf("pool %s has %d nodes of at least %d", p.ID, has, p.Bounds.Min))
+		pl.fillWith(templates[group], n, fmt.Sprintf("pool %s has %s of at least %d", p.ID,
+			spelling.Count(has, "node"), p.Bounds.Min))
 		bought = true
 	}
 	return bought

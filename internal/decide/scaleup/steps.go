@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -75,13 +76,13 @@ func (pl *planner) endEarly(list []*waiting, r *Result) {
 	}
 	r.Wake = earliest(r.Wake, pl.s.Now.Add(pace))
 	r.Notices = append(r.Notices, provider.Notice{Code: "StepsUsedUp", Message: fmt.Sprintf(
-		"the cycle has used up its %d steps; %d pods of %d classes were not looked at to the end, and are first in the next",
-		pl.p.SpreadStepLimit, pods, len(r.Unseen))})
+		"the cycle has used up its %d steps; not looked at to the end, and first in the next: %s of %s",
+		pl.p.SpreadStepLimit, spelling.Count(pods, "pod"), spelling.Count(len(r.Unseen), "class"))})
 }
 
 // stepBudget is the verdict on a class that the cycle had no steps for.
 func (pl *planner) stepBudget(q *waiting) *model.Verdict {
-	placed := fmt.Sprintf("%d pods placed in this cycle", q.planned+q.existing+q.upcoming)
+	placed := spelling.Count(q.planned+q.existing+q.upcoming, "pod") + " placed in this cycle"
 	if q.unseen {
 		placed += ", whose steps are used up; it is first in the next"
 	}
