@@ -216,6 +216,11 @@ func (s *script) flags(words []string) error {
 	return err
 }
 
+// ownCloud is the provider's part of the flags: it has none, and the world makes its cloud itself.
+type ownCloud struct{ wiring.Maker }
+
+func (ownCloud) Check(wiring.Host) error { return nil }
+
 // parseFlags has the product's own code parse its flags.
 func parseFlags(words []string) (config.Config, error) {
 	b, bounded, err := check.ParseBudget(words)
@@ -224,7 +229,7 @@ func parseFlags(words []string) (config.Config, error) {
 	}
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, check.BudgetFlag) })
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
-	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return nil }}})
+	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return ownCloud{} }}})
 	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
 		return config.Config{}, err
 	}
