@@ -43,15 +43,21 @@ func (f *finder) ofMove(c *candidate) bool {
 // mayMove notes a node that could go if its pods had room, where moves are asked for.
 func (f *finder) mayMove(c *candidate) {
 	n := &f.Snapshot.Nodes[c.node]
-	wanted := f.moves[n.Group].Cheaper() || c.due
+	due := f.due(c.node)
+	wanted := f.moves[n.Group].Cheaper() || due != nil
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
+	var why *model.Verdict
 	if !c.asked {
-		if why := f.blocked(c); why != nil {
-			f.keep(c.node, *why) // its use would not keep it from a move
-			return
-		}
+		why = f.blocked(c)
+	}
+	if why == nil && (due == nil || due.Reason != model.NodeInterrupted) { // the cloud does not ask budgets
+		why = f.Room.Rules.Bars(c.moving)
+	}
+	if why != nil {
+		f.keep(c.node, *why) // its use would not keep it from a move
+		return
 	}
 	if f.Gate.Closed(n.Group, gate.Spare) == nil && f.Gate.Closed(n.Group, gate.Begin) == nil {
 		f.movable = append(f.movable, f.hold(*c))

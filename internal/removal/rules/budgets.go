@@ -24,6 +24,17 @@ func (c *Cluster) Budgets() Budgets {
 	return left
 }
 
+// Bars says which budget lets none of its pods among these move now, whatever else goes; nil if each lets one.
+func (c *Cluster) Bars(pods []*model.Pod) *model.Verdict {
+	for _, p := range pods {
+		covering := c.Covering(p)
+		if len(covering) > 1 || len(covering) == 1 && c.snap.Budgets[covering[0]].Allowed <= 0 {
+			return c.take(p, covering, c.Budgets())
+		}
+	}
+	return nil
+}
+
 // Take counts a pod that moves against the budget that covers it. If the budget allows
 // no more evictions, the verdict says so and nothing is counted. A pod that several
 // budgets cover never moves, whatever they allow: the Eviction API refuses it.
