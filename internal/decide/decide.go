@@ -42,6 +42,7 @@ func Decide(s *model.Snapshot, p model.Policy) model.Plan {
 // Decide. It serves one goroutine.
 type Decider struct {
 	world *schedsim.World
+	kept  scaledown.Kept
 	steps atomic.Int64
 }
 
@@ -73,7 +74,8 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	m.room.PlaceLeaving()
 	// 8. Nodes that nothing needs are found, and moves that are worth it. Removals under way go on,
 	// or are taken back.
-	search := m.findUnneeded()
+	search := m.findUnneeded(d.kept)
+	d.kept = search.Kept()
 	m.findMoves(search)
 	m.hold(search.Begin(m.plan.Moves))
 	m.advance()
@@ -92,6 +94,7 @@ func (d *Decider) load(s *model.Snapshot) {
 
 // Close releases what the decider holds of shared things.
 func (d *Decider) Close() {
+	d.kept = scaledown.Kept{}
 	if d.world != nil {
 		d.world.Close()
 		d.world = nil
@@ -149,10 +152,10 @@ func (m *maker) grow() {
 }
 
 // findUnneeded finds the nodes that nothing needs.
-func (m *maker) findUnneeded() *scaledown.Search {
+func (m *maker) findUnneeded(kept scaledown.Kept) *scaledown.Search {
 	return scaledown.Find(scaledown.Input{
 		Snapshot: m.snap, Policy: m.policy, Gate: m.gate, Rate: m.rate, Room: m.room, Wanted: m.wanted,
-		Moving: m.room.Moving(m.waited), Growing: m.growing(), Unseen: len(m.up.Unseen),
+		Moving: m.room.Moving(m.waited), Growing: m.growing(), Unseen: len(m.up.Unseen), Kept: kept,
 	})
 }
 

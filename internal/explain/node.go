@@ -187,8 +187,9 @@ func (a *asked) holds(n *model.Node) (evict int, out []PodHold) {
 		case rules.Moves:
 			evict++
 			// Pods of one budget go in turn: one that allows an eviction now keeps none of them.
-			if v := r.TakeAll([]*model.Pod{p}, left.Clone()); v != nil {
-				out = append(out, PodHold{name, "budget", *verdictOf(v)})
+			asks := r.Asks([]*model.Pod{p})
+			if at := left.Refused(asks); at >= 0 {
+				out = append(out, PodHold{name, "budget", *verdictOf(r.Refusal(&asks[at]))})
 			}
 		}
 	}

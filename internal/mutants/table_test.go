@@ -228,6 +228,14 @@ var table = []mutant{
 	{"classes keep the numbers that they had", "internal/snapshot/kept.go", unit, `if !moved {`, `if true {`},
 	{"a node before its second move is not in the log", "internal/schedsim/undo.go", unit,
 		`if c.was.epoch < m.before {`, `if false {`},
+	{"pods that came or went are not judged", "internal/decide/scaledown/judgement.go", unit,
+		`j.generation == n.Generation && `, ``},
+	{"answers that time changes are kept", "internal/decide/scaledown/judgement.go", unit,
+		`if !fleeting && why == nil`, `if why == nil`},
+	{"answers about budgets that are gone are kept", "internal/decide/scaledown/judgement.go", unit,
+		`if !sameList(was.budgets, f.Snapshot.Budgets) {`, `if false {`},
+	{"answers by a policy that is gone are kept", "internal/decide/scaledown/judgement.go", unit,
+		`if was.expendableBelow != p.Rules.ExpendableBelow ||`, `if len(was.judged) < 0 &&`},
 
 	// What people see.
 	{"the ring forgets nothing", "internal/decisions/book.go", unit, `case len(b.ring)-drop > b.count:`, `case false:`},

@@ -23,12 +23,8 @@ type candidate struct {
 	// due: it is to be replaced, and so goes before others.
 	due   bool
 	since time.Time // when it was first found unneeded, zero if it was not
-	// moving are the pods that are to be evicted, and housed all that must find room elsewhere.
-	moving, housed []*model.Pod
-	// occupied: some pods keep the node. On an empty one there are none of these.
-	occupied bool
-	// asked: it is known what the rules say of its pods.
-	asked bool
+	// judgement is what the rules say of its pods, nil while they have not been asked.
+	*judgement
 }
 
 func (c *candidate) empty() bool { return !c.occupied }
@@ -86,7 +82,7 @@ func (f *finder) candidates() []*candidate {
 	return f.resumed(out)
 }
 
-// chunk is how many candidates, or pods of candidates, are allocated at a time.
+// chunk is how many candidates are allocated at a time.
 const chunk = 1024
 
 // hold puts a candidate where it stays.
@@ -96,16 +92,6 @@ func (f *finder) hold(c candidate) *candidate {
 	}
 	f.held = append(f.held, c)
 	return &f.held[len(f.held)-1]
-}
-
-// room is an empty list of pods with room for so many.
-func (f *finder) room(pods int) []*model.Pod {
-	if cap(f.pods)-len(f.pods) < pods {
-		f.pods = make([]*model.Pod, 0, max(chunk, pods))
-	}
-	at := len(f.pods)
-	f.pods = f.pods[:at+pods]
-	return f.pods[at : at : at+pods]
 }
 
 // sinceMoved is since when a candidate is unneeded: not before a pod came that was made for an evicted
@@ -148,56 +134,12 @@ func (f *finder) resumed(list []*candidate) []*candidate {
 // may be moved, or ends with the node, or by itself.
 func (f *finder) blocked(c *candidate) *model.Verdict {
 	n := &f.Snapshot.Nodes[c.node]
-	c.asked = true
-	if n.Occupants > 0 {
-		c.moving = f.room(n.Occupants)
+	var why *model.Verdict
+	if c.judgement, why = f.judged(n); why != nil {
+		return why
 	}
-	on := rules.ConditionOf(n)
-	var blocked *model.Verdict
-	more, alike := 0, true // alike: all that are housed move
-	for i := range n.Bound {
-		p := &n.Bound[i]
-		a := f.Room.Rules.Apply(on, p)
-		if reserve.NeedsRoom(a, f.Snapshot.Contents.Facts[p.Facts]) {
-			if a.Kind != rules.Moves && alike {
-				c.housed, alike = slices.Clone(c.moving), false
-			}
-			if !alike {
-				c.housed = append(c.housed, p)
-			}
-		}
-		switch a.Kind {
-		case rules.Blocks:
-			if blocked != nil {
-				more++
-				continue
-			}
-			v := a.Verdict // a copy, or the answer for every pod would be allocated
-			blocked = &v
-		case rules.Moves:
-			if until := f.rest(p); until.After(f.Snapshot.Now) && n.Kind == model.Ready {
-				return &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time",
-					Detail: fmt.Sprintf("pod %s has come from one node after the other", p.Name)}
-			}
-			c.moving, c.occupied = append(c.moving, p), true
-		case rules.Ends:
-			most := f.Policy.ScaleDown.Drain.MaxGrace + rules.OverdueAfter
-			if left := a.Until.Sub(f.Snapshot.Now); left > most {
-				return &model.Verdict{Reason: model.PodEnding, Until: a.Until.Add(-most), Fix: "its end",
-					Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, left.Round(time.Second))}
-			}
-			f.wakeAt(a.Until)
-			c.occupied = true
-		}
-	}
-	if alike {
-		c.housed = c.moving
-	}
-	if blocked != nil {
-		if more > 0 {
-			blocked.Detail += fmt.Sprintf("; so do %s", spelling.Count(more, "more pod"))
-		}
-		return blocked
+	if c.blocks != nil {
+		return c.blocks
 	}
 	if why := f.disputed(c.housed); why != nil {
 		return why
@@ -210,12 +152,18 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 	return nil
 }
 
-// rest is until when a pod is left where it is, since others of its controller were moved lately.
-func (f *finder) rest(p *model.Pod) time.Time {
-	if len(f.Snapshot.Displaced) == 0 {
-		return time.Time{}
+// movedLately keeps the pods of a node where they are while others of their controller were moved lately.
+func (f *finder) movedLately(n *model.Node, pods ...*model.Pod) *model.Verdict {
+	if len(f.Snapshot.Displaced) == 0 || n.Kind != model.Ready {
+		return nil
 	}
-	return f.Snapshot.Displaced[p.Owner].Rest(p.Created)
+	for _, p := range pods {
+		if until := f.Snapshot.Displaced[p.Owner].Rest(p.Created); until.After(f.Snapshot.Now) {
+			return &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time",
+				Detail: fmt.Sprintf("pod %s has come from one node after the other", p.Name)}
+		}
+	}
+	return nil
 }
 
 // known are the pods that keep a node.

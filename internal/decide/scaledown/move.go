@@ -6,7 +6,6 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 )
 
@@ -20,8 +19,6 @@ type mover struct {
 	resume  string
 	// receivers are the nodes that pods of others were moved to.
 	receivers map[model.NodeID]bool
-	// left is what the budgets allow once the pods of the node that is tried have moved.
-	left rules.Budgets
 }
 
 // placeDrafts moves the pods of drafts to nodes that are ready, and notes those nodes as
@@ -161,8 +158,7 @@ func (m *mover) move(c *candidate) *model.Verdict {
 		return nil
 	}
 	// 1. What may be disrupted.
-	m.left = append(m.left[:0], m.Room.Budgets...)
-	if v := m.Room.Rules.TakeAll(c.moving, m.left); v != nil {
+	if v := m.overBudget(c.judgement); v != nil {
 		return v
 	}
 	// 2. Room, for all of its pods.
@@ -175,7 +171,7 @@ func (m *mover) move(c *candidate) *model.Verdict {
 	if stuck != nil {
 		return reserve.NoPlace(m.Snapshot, c.housed, stuck)
 	}
-	copy(m.Room.Budgets, m.left)
+	m.Room.Budgets.Spend(c.asks)
 	for _, put := range puts {
 		m.receivers[put.Node] = true
 	}

@@ -24,9 +24,8 @@ func (f *finder) ofMove(c *candidate) bool {
 	default:
 		why := f.blocked(c)
 		if why == nil {
-			left := f.Room.Budgets.Clone()
-			if why = f.Room.Rules.TakeAll(c.moving, left); why == nil {
-				copy(f.Room.Budgets, left)
+			if why = f.overBudget(c.judgement); why == nil {
+				f.Room.Budgets.Spend(c.asks)
 			}
 		}
 		if why != nil {
@@ -49,7 +48,7 @@ func (f *finder) mayMove(c *candidate) {
 		return
 	}
 	var why *model.Verdict
-	if !c.asked {
+	if c.judgement == nil {
 		why = f.blocked(c)
 	}
 	if why == nil && (due == nil || due.Reason != model.NodeInterrupted) { // the cloud does not ask budgets

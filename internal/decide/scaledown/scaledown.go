@@ -83,6 +83,8 @@ type Input struct {
 	Rate *repair.Rate
 	// Gate says which groups nodes may go from.
 	Gate *gate.Gate
+	// Kept is what the search before has left.
+	Kept Kept
 }
 
 // Search is the search for nodes that go, with those found that nothing needs.
@@ -103,6 +105,7 @@ func Find(in Input) *Search {
 	for i := range s.Groups {
 		f.moves[i] = in.Policy.Moves.Of(&s.Groups[i])
 	}
+	f.takeOver()
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
 	nodes := make([]model.NodeID, len(candidates))
@@ -119,6 +122,9 @@ func Find(in Input) *Search {
 	f.accept(candidates, x.order)
 	return x
 }
+
+// Kept is what the search leaves to the next one.
+func (x *Search) Kept() Kept { return x.finder.keeps }
 
 // Begin decides which of the nodes that go begin to, beside moves that begin in the same plan, and says of all others
 // what holds them.
@@ -157,9 +163,8 @@ type finder struct {
 	resume   string
 	wake     time.Time
 	doubts   map[model.ClassID]time.Time
-	// held is memory for candidates, and pods for lists of their pods.
-	held []candidate
-	pods []*model.Pod
+	held     []candidate // memory for candidates
+	keeps    Kept        // what this search leaves to the next
 }
 
 func (f *finder) keep(id model.NodeID, v model.Verdict) { f.verdicts[id].Verdict = v }

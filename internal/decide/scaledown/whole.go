@@ -152,7 +152,7 @@ func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 	}
 	for _, g := range slices.Sorted(maps.Keys(members)) {
 		var why *model.Verdict
-		occupied := &candidate{}
+		occupied := &candidate{judgement: &judgement{}}
 		for _, c := range members[g] {
 			if why == nil {
 				why = b.blocked(c, f.since(c))

@@ -29,7 +29,7 @@ func (c *Cluster) Bars(pods []*model.Pod) *model.Verdict {
 	for _, p := range pods {
 		covering := c.Covering(p)
 		if len(covering) > 1 || len(covering) == 1 && c.snap.Budgets[covering[0]].Allowed <= 0 {
-			return c.take(p, covering, c.Budgets())
+			return c.refusal(p, covering)
 		}
 	}
 	return nil
@@ -47,16 +47,22 @@ func (c *Cluster) take(p *model.Pod, covering []int, left Budgets) *model.Verdic
 	switch {
 	case len(covering) == 0:
 		return nil
-	case len(covering) > 1:
+	case len(covering) == 1 && left[covering[0]] > 0:
+		left[covering[0]]--
+		return nil
+	}
+	return c.refusal(p, covering)
+}
+
+// refusal says why budgets do not let a pod go that they cover.
+func (c *Cluster) refusal(p *model.Pod, covering []int) *model.Verdict {
+	if len(covering) > 1 {
 		return &model.Verdict{
 			Reason: model.NotEnoughPdb,
 			Detail: c.name(p) + ": the API server refuses to evict a pod that " + strconv.Itoa(len(covering)) +
 				" budgets cover: " + c.names(covering),
 			Fix: "selectors of which one covers the pod",
 		}
-	case left[covering[0]] > 0:
-		left[covering[0]]--
-		return nil
 	}
 	b := &c.snap.Budgets[covering[0]]
 	detail := c.name(p) + ": budget " + c.names(covering) + " allows no eviction now"
@@ -72,24 +78,51 @@ func (c *Cluster) take(p *model.Pod, covering []int, left Budgets) *model.Verdic
 	}
 }
 
-// TakeAll counts the pods of one node that move. They need not all go at once: a budget
-// that allows one eviction now is enough for a node with several of its pods, since they
-// go in turn, as their replacements become ready. No other node may use that budget then.
-// If a budget allows none, the verdict says so, and left must not be used.
-func (c *Cluster) TakeAll(pods []*model.Pod, left Budgets) *model.Verdict {
-	c.took = c.took[:0]
+// Ask is what the pods of one node that move ask of one budget.
+type Ask struct {
+	pod      *model.Pod // the first of them
+	covering []int      // the budget; several where they cover the pod, which never moves then
+	pods     int
+}
+
+// Asks lists what the pods of one node that move ask of the budgets, in the order of the pods. The answer is the same
+// while the budgets are, whatever they allow.
+func (c *Cluster) Asks(pods []*model.Pod) (asks []Ask) {
 	for _, p := range pods {
 		covering := c.Covering(p)
-		if len(covering) == 0 || len(covering) == 1 && left[covering[0]] == 0 && slices.Contains(c.took, covering[0]) {
-			continue // no budget covers it, or it goes later, in its turn
+		if len(covering) == 0 {
+			continue
 		}
-		if v := c.take(p, covering, left); v != nil {
-			return v
+		at := slices.IndexFunc(asks, func(a Ask) bool { return a.covering[0] == covering[0] })
+		if len(covering) == 1 && at >= 0 {
+			asks[at].pods++
+			continue
 		}
-		c.took = append(c.took, covering[0])
+		asks = append(asks, Ask{pod: p, covering: covering, pods: 1})
+		if len(covering) > 1 {
+			break // it is refused, whatever the others ask
+		}
 	}
-	return nil
+	return asks
 }
+
+// Refused is the first ask that is not granted, by its index, -1 if there is none. Pods of one node need not all go at
+// once: a budget that allows one eviction now is enough for several of them, since they go in turn, as their
+// replacements become ready. No other node may use that budget then.
+func (b Budgets) Refused(asks []Ask) int {
+	return slices.IndexFunc(asks, func(a Ask) bool { return len(a.covering) > 1 || b[a.covering[0]] <= 0 })
+}
+
+// Spend counts asks of which none is refused.
+func (b Budgets) Spend(asks []Ask) {
+	for i := range asks {
+		at := asks[i].covering[0]
+		b[at] = max(0, b[at]-asks[i].pods)
+	}
+}
+
+// Refusal says why an ask is not granted.
+func (c *Cluster) Refusal(a *Ask) *model.Verdict { return c.refusal(a.pod, a.covering) }
 
 // names names budgets, with their namespace.
 func (c *Cluster) names(budgets []int) string {

@@ -160,6 +160,41 @@ func TestTakesAddUp(t *testing.T) {
 	})
 }
 
+// TestAsks: what the pods of a node ask together is granted where each of them is in its turn, at the same cost.
+func TestAsks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawn{source: func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }}.world()
+		c := rules.Of(w.snap, w.policy)
+		left := c.Budgets()
+		for range rapid.IntRange(0, 10).Draw(t, "nodes") {
+			var pods []*model.Pod
+			for range rapid.IntRange(0, 8).Draw(t, "pods") {
+				pods = append(pods, &w.pods[rapid.IntRange(0, len(w.pods)-1).Draw(t, "pod")])
+			}
+			// One by one. A budget that pods of the node have used up lets more of them go later.
+			want, why := left.Clone(), (*model.Verdict)(nil)
+			for _, p := range pods {
+				if on := slowCovering(w.snap, p); len(on) == 1 && want[on[0]] == 0 && left[on[0]] > 0 {
+					continue
+				}
+				if why = c.Take(p, want); why != nil {
+					break
+				}
+			}
+			asks := c.Asks(pods)
+			at := left.Refused(asks)
+			if (at >= 0) != (why != nil) || at >= 0 && *c.Refusal(&asks[at]) != *why {
+				t.Fatalf("ask %d of %+v is refused, want %v", at, asks, why)
+			}
+			if at < 0 {
+				if left.Spend(asks); !slices.Equal(left, want) {
+					t.Fatalf("left is %v, want %v", left, want)
+				}
+			}
+		}
+	})
+}
+
 // TestManyBudgets: where each workload has a budget, pods find their own.
 func TestManyBudgets(t *testing.T) {
 	const n = 300

@@ -23,8 +23,6 @@ type Cluster struct {
 	homes   []*namespace
 	// replicas counts pods by controller; nil: not counted yet.
 	replicas map[types.UID]int
-	// took are the budgets that TakeAll has taken from.
-	took []int
 }
 
 // Of prepares a snapshot.

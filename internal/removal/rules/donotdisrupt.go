@@ -10,8 +10,9 @@ import (
 // creation. A pod of a DaemonSet may say so as well; one that is being deleted may not. Where both vocabularies are
 // used and differ, the pod stays.
 var doNotDisrupt = rule{
-	name:  "DoNotDisrupt",
-	facts: func(_ *Cluster, f *model.Facts) bool { return f.Alone > 0 },
+	name:     "DoNotDisrupt",
+	fleeting: true,
+	facts:    func(_ *Cluster, f *model.Facts) bool { return f.Alone > 0 },
 	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
 		if p.Flags&model.Terminating != 0 {
 			return Answer{}, false

@@ -9,7 +9,8 @@ import (
 // minReplicas: the pod's controller has fewer pods than --min-replica-count. The pod's
 // own annotation on eviction does not overrule this.
 var minReplicas = rule{
-	name: "MinReplicas",
+	name:     "MinReplicas",
+	fleeting: true,
 	facts: func(c *Cluster, f *model.Facts) bool {
 		return c.drain.SkipCustom && c.drain.MinReplicas > 0 && f.Controller != ""
 	},

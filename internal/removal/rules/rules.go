@@ -68,6 +68,8 @@ type Answer struct {
 	// Rule is the name of the rule that decided, empty if none had an answer: the
 	// pod moves then.
 	Rule string
+	// Fleeting: the same pod may have another answer later, though it has not changed.
+	Fleeting bool
 	// Verdict is set where the pod blocks. Where it Ends, only Until is set: the node
 	// waits no longer. At Until the answer changes.
 	model.Verdict
@@ -85,6 +87,8 @@ type rule struct {
 	answer func(*Cluster, *model.Pod) (Answer, bool)
 	// readyOnly: the rule is not about pods on nodes that are not ready.
 	readyOnly bool
+	// fleeting: the answer depends on more than the pod and the policy: on time, on budgets or on other pods.
+	fleeting bool
 }
 
 // Condition is what the rules have to know of a pod's node. No pod lands on a node that
@@ -118,19 +122,21 @@ func (c *Cluster) Apply(on Condition, p *model.Pod) Answer {
 	if p.Flags&flagged != 0 {
 		about |= aboutFlags(p.Flags)
 	}
+	fleeting := false
 	for about &^= seen; about != 0; about &= about - 1 {
 		r := &list[bits.TrailingZeros32(uint32(about))]
 		if r.readyOnly && on != Ready {
 			continue
 		}
+		fleeting = fleeting || r.fleeting
 		if a, ok := r.answer(c, p); ok {
-			if a.Rule = r.name; a.Kind == Ends && on == Dead {
+			if a.Rule, a.Fleeting = r.name, fleeting; a.Kind == Ends && on == Dead {
 				a.Kind, a.Verdict = Stays, model.Verdict{}
 			}
 			return a
 		}
 	}
-	return Answer{Kind: Moves}
+	return Answer{Kind: Moves, Fleeting: fleeting}
 }
 
 // places is a set of rules, as bits by their place in the list: the lowest bit

@@ -12,7 +12,8 @@ import (
 // it. Once the pod is old enough, this rule has no answer, and the next rules are asked
 // as for every other pod.
 var system = rule{
-	name: "System",
+	name:     "System",
+	fleeting: true,
 	spec: func(c *Cluster, s *model.Spec) bool {
 		return c.drain.SkipSystem && s.Pod.Namespace == metav1.NamespaceSystem
 	},

@@ -14,8 +14,9 @@ const OverdueAfter = 30 * time.Second
 // ended long ago hangs for some other reason, and is not waited for. Where it is not
 // known when a pod's time is over, we err to waiting.
 var terminating = rule{
-	name:  "Terminating",
-	flags: model.Terminating,
+	name:     "Terminating",
+	fleeting: true,
+	flags:    model.Terminating,
 	answer: func(c *Cluster, p *model.Pod) (Answer, bool) {
 		if p.Ends == 0 {
 			return Answer{Kind: Ends}, true
