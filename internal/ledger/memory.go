@@ -26,14 +26,7 @@ func (l *Ledger) Memory() model.Memory {
 		l.groups[id].Remember(&m)
 	}
 	l.endings(&m)
-	for name, n := range l.nodes.of {
-		if !n.UnneededSince.IsZero() {
-			if m.Unneeded == nil {
-				m.Unneeded = map[string]time.Time{}
-			}
-			m.Unneeded[name] = n.UnneededSince
-		}
-	}
+	m.Unneeded = l.nodes.times()
 	removal.Remember(&m, l.nodes.of, l.displaced)
 	return m
 }

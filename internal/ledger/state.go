@@ -144,8 +144,10 @@ func busiesNode(c *model.Call) bool { return c.Node != "" && c.Verb != model.Evi
 type standings struct {
 	of    map[string]model.NodeStanding
 	given bool // a snapshot refers to the map
-	// unneeded is how many of them are unneeded since some time.
+	// unneeded is how many of them are unneeded since some time, and since is when, by name; nil where that has
+	// changed since it was last asked for.
 	unneeded int
+	since    map[string]time.Time
 	// leaving is how many of them have a drain.
 	leaving int
 }
@@ -165,6 +167,19 @@ func (s *standings) own() {
 	}
 }
 
+// times is since when nodes are unneeded, by name. It must not be changed.
+func (s *standings) times() map[string]time.Time {
+	if s.since == nil && s.unneeded > 0 {
+		s.since = make(map[string]time.Time, s.unneeded)
+		for name, n := range s.of {
+			if !n.UnneededSince.IsZero() {
+				s.since[name] = n.UnneededSince
+			}
+		}
+	}
+	return s.since
+}
+
 // put sets a node's standing; an empty one is forgotten.
 func (s *standings) put(name string, n model.NodeStanding) {
 	was := s.of[name]
@@ -172,6 +187,9 @@ func (s *standings) put(name string, n model.NodeStanding) {
 		return
 	}
 	s.own()
+	if n.UnneededSince != was.UnneededSince {
+		s.since = nil
+	}
 	if !was.UnneededSince.IsZero() {
 		s.unneeded--
 	}

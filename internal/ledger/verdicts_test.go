@@ -43,6 +43,7 @@ func TestHeld(t *testing.T) {
 			unneeded = at(c.unneeded)
 		}
 		want(t, "turn", []any{i, n.Held, n.HeldSince, n.UnneededSince}, []any{i, c.held, at(c.since), unneeded})
+		want(t, "remembered", []any{i, l.Memory().Unneeded["n"]}, []any{i, unneeded})
 		want(t, "news", []any{i, l.News()}, []any{i, !was.IsZero() && unneeded.IsZero()})
 		was = unneeded
 	}

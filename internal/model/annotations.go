@@ -13,7 +13,10 @@ const Always time.Duration = math.MaxInt64
 // DoNotDisrupt reads the value of Karpenter's annotation on a pod or a node: how long after its creation it is left
 // alone. "true" is Always. 0 is not at all; so is a word that is neither "true" nor a positive duration.
 func DoNotDisrupt(value string) time.Duration {
-	if value == "true" {
+	switch value {
+	case "":
+		return 0 // as on most nodes: to parse it would make an error
+	case "true":
 		return Always
 	}
 	if d, err := time.ParseDuration(value); err == nil && d > 0 {

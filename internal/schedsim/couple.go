@@ -117,7 +117,8 @@ func (w *World) bind(prev *World) {
 		w.classes[i].traits = t
 	}
 	apart := host
-	if sharedHostname(s) {
+	w.ownNames = ownHostnames(prev, s)
+	if !w.ownNames && sharedHostname(s) {
 		apart = single
 	}
 	if prev != nil && prev.bonds.apart == apart && sameNamespaces(prev.bonds.namespaces, s.Namespaces) &&
@@ -387,18 +388,25 @@ func (s *classSet) list() (ids []model.ClassID) {
 	return ids
 }
 
+// ownHostnames reports whether the hostname label of each node is the node's name, as it is as a rule: names are
+// unique. A node that the world before has found to be so is not looked at again: what is observed is never changed.
+func ownHostnames(prev *World, s *model.Snapshot) bool {
+	var known []model.Node
+	if prev != nil && prev.ownNames {
+		known = prev.snap.Nodes
+	}
+	for i := range s.Nodes {
+		o := s.Nodes[i].Object
+		if o != nil && (i >= len(known) || known[i].Object != o) && o.Labels[corev1.LabelHostname] != o.Name {
+			return false
+		}
+	}
+	return true
+}
+
 // sharedHostname reports whether two nodes carry the same hostname label: a verdict on a hostname
 // is then one on several nodes.
 func sharedHostname(s *model.Snapshot) bool {
-	// As a rule the label is the node's name, and names are unique.
-	usual := true
-	for i := range s.Nodes {
-		o := s.Nodes[i].Object
-		usual = usual && (o == nil || o.Labels[corev1.LabelHostname] == o.Name)
-	}
-	if usual {
-		return false
-	}
 	seen := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes {
 		if s.Nodes[i].Object == nil {

@@ -139,7 +139,7 @@ func (w *World) bring(n *node, list []int) (without []int) {
 			without = append(without, i)
 			continue
 		}
-		n.add(c, 1)
+		w.count(n, c, 1)
 		n.free.take(&w.classes[c], 1)
 	}
 	n.own = false // a template will refer to the same list

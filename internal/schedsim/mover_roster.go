@@ -176,7 +176,9 @@ func (m *Mover) split(name string, by *regions) *split {
 
 // roster makes one in which all open hosts may have room.
 func (m *Mover) roster(s *split) *roster {
-	r := &roster{split: s, out: make([]byte, len(s.order)), first: append([]int(nil), s.start[:len(s.domain)]...)}
+	out := m.w.marks.list(len(s.order))[:len(s.order)]
+	clear(out)
+	r := &roster{split: s, out: out, first: append([]int(nil), s.start[:len(s.domain)]...)}
 	for h, no := range m.closed {
 		if no {
 			r.out[s.at[h]] = closed

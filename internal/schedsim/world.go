@@ -28,9 +28,11 @@ type World struct {
 	shapes  []shape
 	nodes   []node
 	blocks  []block // of nodes
-	log     []change
-	epoch   uint32 // of the mark that changes are saved under
-	epochs  uint32 // how many there were
+	// ownNames: the hostname label of each node of the snapshot is the node's name.
+	ownNames bool
+	log      []change
+	epoch    uint32 // of the mark that changes are saved under
+	epochs   uint32 // how many there were
 	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
 	// regionsBy by their keys.
 	counters  *counters
@@ -55,6 +57,9 @@ type World struct {
 	counter  *atomic.Int64 // how many steps were taken, for CountSteps
 	moves    []placement   // by Movers: pods that left a node have a negative count
 	puts     []Put         // the answer of the last move
+	// lists is memory for what is on nodes, and marks for rosters.
+	lists    slab[model.Batch]
+	marks    slab[byte]
 	nextName int
 	avoid    map[avoided]bool
 	meant    map[model.ClassID]Bought
@@ -189,7 +194,9 @@ func (w *World) takeOver(prev *World) {
 		clear(prev.nodes[:cap(prev.nodes)])
 		w.log, w.journal, w.moves = prev.log[:0], prev.journal[:0], prev.moves[:0]
 		w.nodes, w.blocks, w.puts = prev.nodes[:0], prev.blocks[:0], prev.puts
+		w.lists, w.marks = prev.lists.again(), prev.marks.again()
 		prev.log, prev.journal, prev.moves, prev.nodes, prev.blocks, prev.puts = nil, nil, nil, nil, nil, nil
+		prev.lists, prev.marks = slab[model.Batch]{}, slab[byte]{}
 	}
 	if cap(w.nodes) < n {
 		w.nodes = make([]node, 0, n+64)
@@ -416,7 +423,7 @@ func missing(want, have []model.Batch) []model.Batch {
 // put places n pods of a class onto a node. It does not ask whether they fit.
 func (w *World) put(i int, c model.ClassID, count int) {
 	n := w.save(i)
-	n.add(c, count)
+	w.count(n, c, count)
 	n.free.take(&w.classes[c], int64(count))
 	n.info = nil
 	w.journal = append(w.journal, placement{c, i, count, len(w.nodes) == len(w.snap.Nodes)})
@@ -424,9 +431,9 @@ func (w *World) put(i int, c model.ClassID, count int) {
 	w.counters.put(w, i, c, count)
 }
 
-// add counts pods of a class among those on the node. A batch list that others
+// count counts pods of a class among those on a node. A batch list that others
 // refer to, too, is copied first.
-func (n *node) add(c model.ClassID, count int) {
+func (w *World) count(n *node, c model.ClassID, count int) {
 	at, end := 0, len(n.batches)
 	for at < end {
 		if mid := (at + end) / 2; n.batches[mid].Class < c {
@@ -437,7 +444,7 @@ func (n *node) add(c model.ClassID, count int) {
 	}
 	found := at < len(n.batches) && n.batches[at].Class == c
 	if !n.own {
-		n.batches = append(make([]model.Batch, 0, len(n.batches)+spare), n.batches...)
+		n.batches = append(w.lists.list(len(n.batches)+spare), n.batches...)
 		n.own = true
 	}
 	if !found {

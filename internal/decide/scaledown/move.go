@@ -100,7 +100,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 	var why *model.Verdict
 	for _, c := range list {
 		if receivers[c.node] {
-			why = movedThere()
+			why = movedThere
 			break
 		}
 		puts, stuck, enough := g.mover.Move(c.node, g.housed(c))
@@ -151,7 +151,7 @@ func (g *present) companyMoves(c *candidate) *model.Verdict {
 // was no answer.
 func (m *mover) move(c *candidate) *model.Verdict {
 	if m.receivers[c.node] {
-		return movedThere()
+		return movedThere
 	}
 	if c.empty() {
 		m.moves.Exclude(c.node)
@@ -179,7 +179,5 @@ func (m *mover) move(c *candidate) *model.Verdict {
 }
 
 // movedThere keeps a node for pods of others.
-func movedThere() *model.Verdict {
-	return &model.Verdict{Reason: model.ReservedForMovedPods,
-		Detail: "pods of other nodes that go have room there", Fix: "those are gone"}
-}
+var movedThere = &model.Verdict{Reason: model.ReservedForMovedPods,
+	Detail: "pods of other nodes that go have room there", Fix: "those are gone"}

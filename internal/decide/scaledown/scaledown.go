@@ -216,7 +216,7 @@ func (f *finder) accept(list []*candidate, order []model.NodeID) {
 	f.resume, f.received = m.resume, m.receivers
 	for _, c := range f.spare {
 		if m.receivers[c.node] {
-			f.keep(c.node, *movedThere())
+			f.keep(c.node, *movedThere)
 			continue
 		}
 		f.unneeded[c.node] = true

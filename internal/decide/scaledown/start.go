@@ -28,6 +28,8 @@ type starts struct {
 	cooldown     *model.Verdict
 	unseen       string // a pod that came for an evicted one, and that the scheduler has not looked at
 	begun        map[model.NodeID]bool
+	// words says how long an unneeded node has to wait, by that time: many nodes wait for the same one.
+	words map[time.Duration]string
 	// leave are the controllers that have pods on nodes that are on their way out, with one of those nodes.
 	leave map[types.UID]string
 }
@@ -37,7 +39,8 @@ func newStarts(in Input) *starts {
 	p := policy.ScaleDown
 	b := &starts{Input: in, minimums: newMinimums(s, p), budgets: s.Book(policy.Budgets),
 		parallel: p.MaxParallelism, drains: p.MaxDrains,
-		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, leave: map[types.UID]string{}}
+		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, words: map[time.Duration]string{},
+		leave: map[types.UID]string{}}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
@@ -108,7 +111,7 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 	case !p.Enabled:
 		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
 	case until.After(b.Snapshot.Now):
-		return &model.Verdict{Reason: short, Detail: fmt.Sprintf("%s are wanted", wait), Until: until}
+		return &model.Verdict{Reason: short, Detail: b.wanted(wait), Until: until}
 	case n.Kind != model.Unready && MayBeNeeded(b.Snapshot, b.Unseen, until):
 		return &model.Verdict{Reason: model.StepBudget,
 			Detail: fmt.Sprintf("pods of %s were not looked at in this cycle, and may need it",
@@ -119,6 +122,16 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 		return v
 	}
 	return b.held(c)
+}
+
+// wanted says how long an unneeded node has to be so.
+func (b *starts) wanted(wait time.Duration) string {
+	words, ok := b.words[wait]
+	if !ok {
+		words = fmt.Sprintf("%s are wanted", wait)
+		b.words[wait] = words
+	}
+	return words
 }
 
 // held says what keeps a node for now whose time has come, nil if nothing does.
