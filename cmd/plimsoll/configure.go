@@ -44,11 +44,12 @@ func configPrintCommand() *cobra.Command {
 		Use:   "print",
 		Short: "Show each value that counts, and where it comes from: default, flag, or a line of the file",
 		Example: `  plimsoll config print --config=plimsoll.yaml
-  plimsoll config print --config=plimsoll.yaml --changed`,
+  plimsoll config print --config=plimsoll.yaml --changed
+  plimsoll config print --config=plimsoll.yaml --scan-interval=5s -o json`,
 		Args: onlyFlags,
 	}
 	format, changed := cli.Table, false
-	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
+	cmd.Flags().VarP(&format, "output", "o", "text, json or yaml")
 	cmd.Flags().BoolVar(&changed, "changed", false, "leave out what is as by default")
 	flags := allFlags(cmd.Flags())
 	help(cmd, func() string { return ownHelp(cmd, []string{"output", "changed"}) + flags.Help() })
@@ -116,8 +117,10 @@ func configValidateCommand() *cobra.Command {
 		Short: "Say all that is wrong with configuration files, each with file, line and path",
 		Long: `Say all that is wrong with configuration files, each with file, line and path. What is accepted and has
 no effect is told, too. The exit code is 1 if anything is wrong.`,
-		Example: "  plimsoll config validate plimsoll.yaml",
-		Args:    files(1, -1),
+		Example: `  plimsoll config validate plimsoll.yaml
+  plimsoll config validate clusters/*.yaml
+  plimsoll config validate staging/plimsoll.yaml production/plimsoll.yaml`,
+		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wrong := 0
 			for _, file := range args {
@@ -202,11 +205,13 @@ func wrapped(text, indent string) string {
 
 func configDiffCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "diff FILE FILE",
-		Short:   "Show what differs between two configuration files, defaults included",
-		Long:    "Show what differs between two configuration files, defaults included. The exit code is 3 if anything does.",
-		Example: "  plimsoll config diff plimsoll.yaml plimsoll-new.yaml",
-		Args:    files(2, 2),
+		Use:   "diff FILE FILE",
+		Short: "Show what differs between two configuration files, defaults included",
+		Long:  "Show what differs between two configuration files, defaults included. The exit code is 3 if anything does.",
+		Example: `  plimsoll config diff plimsoll.yaml plimsoll-new.yaml
+  plimsoll config diff staging/plimsoll.yaml production/plimsoll.yaml
+  git show HEAD:plimsoll.yaml > old.yaml && plimsoll config diff old.yaml plimsoll.yaml`,
+		Args: files(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var values [2]map[string]string
 			var order []string
@@ -250,8 +255,10 @@ func configFromFlagsCommand() *cobra.Command {
 		Short: "Write the flags of a command line as a configuration file",
 		Long: `Write the flags of a command line as a configuration file, to standard output. With --config, what that
 file says beyond flags stays, with its comments.`,
-		Example: `  plimsoll config from-flags --cloud-provider=aws --scan-interval=5s > plimsoll.yaml`,
-		Args:    onlyFlags,
+		Example: `  plimsoll config from-flags --cloud-provider=aws --scan-interval=5s > plimsoll.yaml
+  plimsoll config from-flags --config=plimsoll.yaml --expander=price > plimsoll-new.yaml
+  plimsoll config from-flags --config=plimsoll.yaml    # the file as it is, with its comments`,
+		Args: onlyFlags,
 	}
 	flags := allFlags(cmd.Flags())
 	help(cmd, flags.Help)

@@ -20,6 +20,9 @@ func controllerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller",
 		Short: "Run a controller beside the autoscaler",
+		Example: `  plimsoll controller eks-anywhere --status-only
+  plimsoll controller gardener --limits-only
+  plimsoll controller gardener --namespace=shoot--p--s --kubeconfig=seed.kubeconfig`,
 	}
 	return withCommands(cmd, eksAnywhereCommand(), gardenerControllerCommand())
 }

@@ -29,7 +29,7 @@ func decisionsCommand() *cobra.Command {
 	var leader toLeader
 	leader.bind(cmd.Flags())
 	format := cli.Table
-	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
+	cmd.Flags().VarP(&format, "output", "o", "text, json or yaml")
 	watch := cmd.Flags().BoolP("watch", "w", false, "go on with those to come")
 	limit := cmd.Flags().Int("limit", 100, "how many to list")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -94,7 +94,7 @@ func explainPlanCommand() *cobra.Command {
 	var leader toLeader
 	leader.bind(cmd.Flags())
 	format := cli.Table
-	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
+	cmd.Flags().VarP(&format, "output", "o", "text, json or yaml")
 	at := cmd.Flags().String("at", "", "the decision that stood at this time, as 2026-01-02T15:04:05Z")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path := "/api/v1/decisions/" + decisions.Last

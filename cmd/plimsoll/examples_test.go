@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -85,6 +87,8 @@ func newExample() *example {
 	e := &example{Cluster: testkit.New(), unneeded: map[string]time.Time{}}
 	e.agent = testkit.Pod("kube-system", "log-agent", "100m", "200Mi", map[string]string{"app": "log-agent"})
 	e.agentUID = string(e.DaemonSet("log-agent", e.agent))
+	e.agent.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log-agent",
+		UID: types.UID(e.agentUID), Controller: new(true)}}
 	for _, name := range []string{"kube-system", "shop", "ml"} {
 		e.Namespaces[name] = map[string]string{corev1.LabelMetadataName: name}
 	}
@@ -117,10 +121,17 @@ func (e *example) group(id, zone string, limits [2]int, s shape, nodes int) (nam
 		n := e.node(fmt.Sprintf("%s-%d", id, i+1), zone, s)
 		n.CreationTimestamp.Time = e.Now.Add(-7 * 24 * time.Hour)
 		e.AddNode(n, id)
-		e.BoundAs(e.agent, 1, n.Name, model.FromDaemonSet, "daemonset-log-agent")
+		e.agent.CreationTimestamp = n.CreationTimestamp
+		e.BoundAs(e.agent, 1, n.Name, model.FromDaemonSet, types.UID(e.agentUID))
 		names = append(names, n.Name)
 	}
 	return names
+}
+
+// Bound adds pods that have run for two days.
+func (e *example) Bound(like *corev1.Pod, count int, node string) {
+	like.CreationTimestamp.Time = e.Now.Add(-48 * time.Hour)
+	e.Cluster.Bound(like, count, node)
 }
 
 // waiting adds pods that have waited for so long.

@@ -29,7 +29,7 @@ func explainCommand() *cobra.Command {
 	cmd.AddCommand(
 		explainSubject("pod NAMESPACE/NAME", "Say why a pod has no node and what would give it one, or what would move it",
 			`  plimsoll explain pod shop/api-7d9f-x2k4p -f cluster.yaml
-  plimsoll explain pod shop/api-7d9f-x2k4p --cloud-provider=aws --nodes=0:10:workers
+  plimsoll explain pod api-7d9f-x2k4p -n shop --cloud-provider=aws --nodes=0:10:workers
   plimsoll explain pod shop/api-7d9f-x2k4p -f cluster.yaml --set group=general,max=20 -o json`,
 			asked("pod", explain.PodOf, cli.Pod)),
 		explainSubject("node NAME", "Say what keeps a node, or how far its removal is",
@@ -78,23 +78,30 @@ func asked[T any](
 
 func explainSubject(use, short, example string, of subject) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Example: example}
+	own := []string{"output"}
+	var namespace string
+	if of.kind == "pod" {
+		cmd.Flags().StringVarP(&namespace, "pod-namespace", "n", "", "namespace of a pod whose name is given without")
+		own = append(own, "pod-namespace")
+	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return misusef("give one name: plimsoll explain %s", use)
 		}
-		namespace, name, _ := strings.Cut(args[0], "/")
-		if of.kind == "pod" && (namespace == "" || name == "" || strings.Contains(name, "/")) {
-			return misusef("explain pod %s: name it NAMESPACE/NAME", args[0])
-		}
-		return nil
+		_, err := of.named(args[0], namespace)
+		return err
 	}
 	format := cli.Table
 	cmd.Flags().VarP(&format, "output", "o", "text, wide, json or yaml")
 	var leader toLeader
 	leader.bindPage(cmd.Flags())
-	q := bindQuestion(cmd, append([]string{"output"}, pageFlags...)...)
+	q := bindQuestion(cmd, append(own, pageFlags...)...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := q.askLeader(cmd, leader, of.kind, args[0])
+		name, err := of.named(args[0], namespace)
+		if err != nil {
+			return err
+		}
+		text, err := q.askLeader(cmd, leader, of.kind, name)
 		if err != nil {
 			return err
 		}
@@ -110,9 +117,29 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 			return err
 		}
 		since := newFixes(c.Pending, nil, nil) // since when answers are the same, the status has
-		return of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, args[0], format)
+		return of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, name, format)
 	}
 	return cmd
+}
+
+// named is the whole name of what is asked about: of a pod NAMESPACE/NAME, with the namespace of -n where it has none.
+func (of subject) named(name, namespace string) (string, error) {
+	if of.kind != "pod" {
+		return name, nil
+	}
+	in, short, whole := strings.Cut(name, "/")
+	switch {
+	case !whole && namespace != "":
+		in, short = namespace, name
+	case !whole:
+		return "", misusef("explain pod %s: name it NAMESPACE/NAME, or add -n NAMESPACE", name)
+	case namespace != "" && namespace != in:
+		return "", misusef("explain pod %s -n %s: two namespaces are named; leave out -n", name, namespace)
+	}
+	if in == "" || short == "" || strings.Contains(short, "/") {
+		return "", misusef("explain pod %s: name it NAMESPACE/NAME, or NAME -n NAMESPACE", name)
+	}
+	return in + "/" + short, nil
 }
 
 // askLeader asks the leader, which knows since when, and why nodes were bought. There is no answer where the

@@ -24,6 +24,9 @@ func gardenerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gardener",
 		Short: "Look at a Gardener shoot's worker pools; needs no cluster",
+		Example: `  plimsoll gardener validate -f shoot.yaml
+  plimsoll gardener render -f shoot.yaml
+  kubectl get shoot shop -n garden-dev -o yaml | plimsoll gardener validate -f -`,
 	}
 	return withCommands(cmd, gardenerRenderCommand(), gardenerValidateCommand())
 }

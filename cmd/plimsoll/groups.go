@@ -24,7 +24,7 @@ func groupsCommand() *cobra.Command {
 		Args: onlyFlags,
 	}
 	format := cli.Table
-	cmd.Flags().VarP(&format, "output", "o", "table, json or yaml")
+	cmd.Flags().VarP(&format, "output", "o", "text, json or yaml")
 	flags := config.Bind(cmd.Flags(), providers.All())
 	help(cmd, func() string { return "\nOutput:\n" + config.Line(cmd.Flags().Lookup("output")) + flags.ProviderHelp() })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

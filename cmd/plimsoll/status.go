@@ -23,7 +23,7 @@ func statusCommand() *cobra.Command {
 	c := config.Defaults()
 	set := cmd.Flags()
 	format := cli.Table
-	set.VarP(&format, "output", "o", "table, json or yaml")
+	set.VarP(&format, "output", "o", "text, json or yaml")
 	bindCluster(set, &c.Cluster)
 	set.StringVar(&c.Report.StatusConfigMap, "status-config-map-name", c.Report.StatusConfigMap,
 		"the ConfigMap with the status")

@@ -60,9 +60,11 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 		if n > mostAdded {
 			return misusef("--add-pods=%s: at most %d pods can be added", text, mostAdded)
 		}
-		if err := c.AddPods(n, file); err != nil {
+		added, err := c.AddPods(n, file)
+		if err != nil {
 			return fmt.Errorf("--add-pods=%s: %w", text, err)
 		}
+		fmt.Fprintf(told, "note: --add-pods=%s: the added pods are %s\n", text, strings.Join(added, ", "))
 	}
 	return nil
 }

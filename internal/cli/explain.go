@@ -34,8 +34,8 @@ func Group(w io.Writer, g explain.Group, format Format) error {
 
 func podText(p *explain.Pod, all bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Pod %s  %s %s  %s", oneLine(p.Pod), p.State, age(p.Time, p.Since),
-		cmp.Or(oneLine(p.Requests), "no requests"))
+	state := strings.TrimSpace(string(p.State) + " " + age(p.Time, p.Since))
+	fmt.Fprintf(&b, "Pod %s  %s  %s", oneLine(p.Pod), state, cmp.Or(oneLine(p.Requests), "no requests"))
 	switch {
 	case p.Equal > 1:
 		fmt.Fprintf(&b, "  (one of %d equal pods", p.Equal)
@@ -52,8 +52,8 @@ func podText(p *explain.Pod, all bool) string {
 		pendingText(&b, p, all)
 	case p.Running != nil:
 		runningText(&b, p.Running, p.Time)
-	case p.State == explain.PodGated:
-		b.WriteString("A scheduling gate keeps it from the scheduler: no room is looked for until the gate is taken away.\n")
+	case p.Why != "":
+		fmt.Fprintln(&b, oneLine(p.Why))
 	}
 	return b.String()
 }
@@ -76,7 +76,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 		fmt.Fprintln(b, verdict(q.Verdict, p.Time))
 	}
 	if q.Outlook == explain.Served || q.Left < p.Equal {
-		fmt.Fprintf(b, "%s\n", strings.Join(roomText(q), ", "))
+		fmt.Fprintln(b, rooms{q.FitNow, q.FitSoon, q.FitBought, q.Left, q.Delayed})
 	}
 	answersTable(b, q.Groups, p.Time, all)
 	fmt.Fprintf(b, "existing %s", spelling.Count(q.Existing.Nodes, "node"))
@@ -102,20 +102,26 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	}
 }
 
-// roomText says where the pods of a class get room.
-func roomText(q *explain.PendingPod) (out []string) {
+// rooms are where pods get room, by how many.
+type rooms struct{ now, soon, bought, left, delayed int }
+
+func (r rooms) String() string {
+	var out []string
 	for _, part := range []struct {
-		n    int
-		what string
+		n          int
+		verb, rest string
 	}{
-		{q.FitNow, "fit on nodes that are there"}, {q.FitSoon, "fit on nodes on their way"},
-		{q.FitBought, "fit on new nodes"}, {q.Left, "get no node"}, {q.Delayed, "wish to wait"},
+		{r.now, "fit", "on nodes that are there"}, {r.soon, "fit", "on nodes on their way"},
+		{r.bought, "fit", "on new nodes"}, {r.left, "get", "no node"}, {r.delayed, "wish", "to wait"},
 	} {
-		if part.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))
+		switch {
+		case part.n == 1:
+			out = append(out, "1 "+spelling.Plural(part.verb)+" "+part.rest)
+		case part.n > 1:
+			out = append(out, fmt.Sprintf("%d %s %s", part.n, part.verb, part.rest))
 		}
 	}
-	return out
+	return strings.Join(out, ", ")
 }
 
 // unsearched is what is said where the search for fixes has ended early.
@@ -215,7 +221,7 @@ func runningText(b *strings.Builder, r *explain.RunningPod, now time.Time) {
 
 func nodeText(n *explain.Node, all bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Node %s  %s %s", oneLine(n.Node), n.State, age(n.Time, n.Since))
+	fmt.Fprintf(&b, "Node %s  %s", oneLine(n.Node), strings.TrimSpace(n.State+" "+age(n.Time, n.Since)))
 	if n.Group != "" {
 		fmt.Fprintf(&b, "  group %s", oneLine(string(n.Group)))
 	}

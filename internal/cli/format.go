@@ -11,8 +11,8 @@ import (
 type Format string
 
 const (
-	Table Format = "table" // for a person; text is the same
-	Wide  Format = "wide"  // for a person, with more detail where there is any
+	Table Format = "text" // for a person; table is the same
+	Wide  Format = "wide" // for a person, with more detail where there is any
 	JSON  Format = "json"
 	YAML  Format = "yaml"
 )
@@ -21,7 +21,7 @@ var formats = []string{string(Table), string(Wide), string(JSON), string(YAML)}
 
 // Set takes a format by its name.
 func (f *Format) Set(name string) error {
-	if name == "text" {
+	if name == "table" {
 		name = string(Table)
 	}
 	if !slices.Contains(formats, name) {

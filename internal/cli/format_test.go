@@ -18,7 +18,7 @@ func TestFormatFlag(t *testing.T) {
 	}
 	err := set.Parse([]string{"-o", "foo"})
 	if err == nil || !strings.Contains(err.Error(), "--output") || format != YAML ||
-		!strings.Contains(err.Error(), "table, wide, json, yaml") {
+		!strings.Contains(err.Error(), "text, wide, json, yaml") {
 		t.Errorf("%s, %v", format, err)
 	}
 }

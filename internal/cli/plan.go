@@ -287,24 +287,13 @@ func (t *planText) places() string {
 	if t.p.Before.PendingPods == 0 {
 		return ""
 	}
-	var now, soon, bought, left, delayed int
+	var r rooms
 	for i := range t.p.Pending {
 		w := &t.p.Pending[i]
-		now, soon, bought, left, delayed = now+w.FitNow, soon+w.FitSoon, bought+w.FitBought, left+w.Left, delayed+w.Delayed
+		r.now, r.soon, r.bought = r.now+w.FitNow, r.soon+w.FitSoon, r.bought+w.FitBought
+		r.left, r.delayed = r.left+w.Left, r.delayed+w.Delayed
 	}
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		what string
-	}{
-		{now, "fit on nodes that are there"}, {soon, "fit on nodes on their way"}, {bought, "fit on new nodes"},
-		{left, "get no node"}, {delayed, "wish to wait"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
-		}
-	}
-	return fmt.Sprintf("Pending pods: %d, of which %s.\n", t.p.Before.PendingPods, strings.Join(parts, ", "))
+	return fmt.Sprintf("Pending pods: %d, of which %s.\n", t.p.Before.PendingPods, r)
 }
 
 func boundText(b *explain.Bound) string {

@@ -361,7 +361,7 @@ func TestTooMuch(t *testing.T) {
 		}
 	}
 	var c clusterfile.Cluster
-	if err := c.AddPods(1, "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
+	if _, err := c.AddPods(1, "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
 		t.Error(err)
 	}
 }

@@ -49,11 +49,11 @@ type template struct {
 }
 
 // AddPods adds pods that wait for a node, count like each that a file has: a Pod, or what makes pods (a
-// Deployment, say). The scheduler has refused them.
-func (c *Cluster) AddPods(count int, file string) error {
+// Deployment, say), and says what they are called. The scheduler has refused them.
+func (c *Cluster) AddPods(count int, file string) (added []string, err error) {
 	text, err := readAll(file)
 	if err != nil {
-		return fmt.Errorf("read the pods to add: %w", err)
+		return nil, fmt.Errorf("read the pods to add: %w", err)
 	}
 	in := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 1<<16)
 	found := false
@@ -61,20 +61,19 @@ func (c *Cluster) AddPods(count int, file string) error {
 		var raw runtime.RawExtension
 		switch err := in.Decode(&raw); {
 		case errors.Is(err, io.EOF) && !found:
-			return fmt.Errorf("read the pods to add: %s has none", file)
+			return nil, fmt.Errorf("read the pods to add: %s has none", file)
 		case errors.Is(err, io.EOF):
-			return nil
+			return added, nil
 		case err != nil:
-			return fmt.Errorf("read the pods to add: %s: %w", file, err)
+			return nil, fmt.Errorf("read the pods to add: %s: %w", file, err)
 		case len(raw.Raw) == 0:
 			continue
 		}
 		pod, err := podOf(raw.Raw)
 		if err != nil {
-			return fmt.Errorf("read the pods to add: %s: %w", file, err)
+			return nil, fmt.Errorf("read the pods to add: %s: %w", file, err)
 		}
-		c.addPods(count, pod)
-		found = true
+		added, found = append(added, c.addPods(count, pod)), true
 	}
 }
 
@@ -124,7 +123,8 @@ func podOf(data []byte) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-func (c *Cluster) addPods(count int, like *corev1.Pod) {
+// addPods adds pods like one, and says what they are called.
+func (c *Cluster) addPods(count int, like *corev1.Pod) string {
 	owner := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: like.Name,
 		UID: types.UID("added/" + like.Namespace + "/" + like.Name), Controller: new(true)}}
 	before := 0 // pods of the same name that were added already
@@ -143,6 +143,11 @@ func (c *Cluster) addPods(count int, like *corev1.Pod) {
 		pod.UID = types.UID("added/" + pod.Namespace + "/" + pod.Name)
 		c.Objects = append(c.Objects, observe.Cut(observe.Refused(pod, c.Time)))
 	}
+	first := fmt.Sprintf("%s/%s%d", like.Namespace, prefix, before+1)
+	if count == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s to %d", first, before+count)
 }
 
 // RemoveNode takes a node away, with its machine. The pods of controllers wait for another node. The

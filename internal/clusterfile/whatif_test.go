@@ -20,7 +20,7 @@ func TestAddedPodsAddUp(t *testing.T) {
 	}
 	c := clusterfile.Cluster{}
 	for _, n := range []int{2, 3} {
-		if err := c.AddPods(n, file); err != nil {
+		if _, err := c.AddPods(n, file); err != nil {
 			t.Fatal(err)
 		}
 	}

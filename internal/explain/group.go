@@ -105,7 +105,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
 	at := slices.IndexFunc(a.snap.Groups, func(g model.Group) bool { return string(g.ID) == name })
 	if at < 0 {
-		return Group{}, &NotFoundError{"group", name, "the provider lists none of that id; plimsoll groups has all"}
+		return Group{}, a.noGroup(name)
 	}
 	g := &a.snap.Groups[at]
 	defer a.close()

@@ -95,7 +95,7 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
 	at := slices.IndexFunc(a.snap.Nodes, func(n model.Node) bool { return n.Name == name && n.Object != nil })
 	if at < 0 {
-		return Node{}, &NotFoundError{"node", name, "the cluster has none of that name"}
+		return Node{}, a.noNode(name)
 	}
 	n := &a.snap.Nodes[at]
 	out := Node{

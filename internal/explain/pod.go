@@ -19,8 +19,8 @@ type Pod struct {
 	Time       time.Time `json:"time"`
 	Pod        string    `json:"pod"` // namespace/name
 	State      PodState  `json:"state"`
-	// Since is when the pod was made.
-	Since    time.Time `json:"since"`
+	// Since is when the pod was made, if that is known.
+	Since    time.Time `json:"since,omitzero"`
 	Requests string    `json:"requests,omitempty"`
 	// Workload is what made it, and Equal how many pods without a node are equal in all that counts, itself
 	// included.
@@ -29,6 +29,8 @@ type Pod struct {
 
 	Pending *PendingPod `json:"pending,omitempty"`
 	Running *RunningPod `json:"running,omitempty"`
+	// Why says of any other pod why no room is looked for: a scheduling gate, a DaemonSet, its end.
+	Why string `json:"why,omitempty"`
 }
 
 // PodState is where a pod is.
@@ -145,12 +147,8 @@ func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 			}
 		}
 	}
-	for _, pod := range a.snap.Gated {
-		if is(pod) {
-			a.describe(&out, pod)
-			out.State = PodGated
-			return out, nil
-		}
+	if a.aside(&out, is) {
+		return out, nil
 	}
 	for i := range a.snap.Nodes {
 		n := &a.snap.Nodes[i]
@@ -162,15 +160,8 @@ func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 			}
 		}
 	}
-	return Pod{}, &NotFoundError{"pod", name, "it does not wait for room, and runs on no node that is known; a pod that " +
-		"has ended, that a gate holds and nothing controls, or that a DaemonSet made is not planned for"}
-}
-
-// NotFoundError says that there is nothing of the name.
-type NotFoundError struct{ What, Name, Why string }
-
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("there is no %s %s: %s", e.What, e.Name, e.Why)
+	return Pod{}, &NotFoundError{"pod", name, "none of that name waits or runs, and pods that have " +
+		"ended are not read", a.near(namespace, short)}
 }
 
 func stateOf(p *model.Pod) PodState {
@@ -185,7 +176,7 @@ func stateOf(p *model.Pod) PodState {
 
 // describe fills in what is the same of each pod.
 func (a *asked) describe(out *Pod, p *model.Pod) {
-	out.Since = time.Unix(p.Created, 0).UTC()
+	out.Since = created(p)
 	out.Requests = a.snap.Contents.Specs[p.Spec].Requests.String()
 	out.Workload = a.workload(p)
 }
@@ -223,6 +214,9 @@ func (a *asked) pending(q *model.Pending) *PendingPod {
 	switch {
 	case v.Skipped != nil:
 		out.Outlook, out.Verdict, out.Left = Waits, verdictOf(v.Skipped), len(q.Pods)
+		if v.Skipped.Since.Equal(v.Since) {
+			out.Verdict.Since = time.Time{} // that is the pods' age, for want of a better time
+		}
 	case v.Left > 0:
 		out.Outlook = Blocked
 	case v.Disagrees != nil:

@@ -27,7 +27,9 @@ type Observation struct {
 	// Nodes is sorted by name; each carries the pods bound to it.
 	Nodes []ObservedNode
 	// Unbound holds the pods that have no node, sorted by namespace and name.
-	Unbound    []Pod
+	Unbound []Pod
+	// NoNode are pods that are bound to a node which has no Node object.
+	NoNode     []BoundPod
 	DaemonSets []DaemonSet
 	Namespaces map[string]map[string]string // name → labels
 	Volumes    Volumes
@@ -104,7 +106,7 @@ type Pod struct {
 	// Nominated is the node that the scheduler is making room on for it.
 	Nominated string
 	// Said is why the scheduler has refused it, in the scheduler's words; empty if it
-	// has not.
+	// has not. Of a pod that scheduling gates hold it is their names.
 	Said string
 	// Owner is the UID of its controller, empty if it has none.
 	Owner types.UID
@@ -115,6 +117,12 @@ type Pod struct {
 	Ends int64
 	// ScaleUpDelay is the pod's own wish to wait before nodes are bought for it.
 	ScaleUpDelay time.Duration
+}
+
+// BoundPod is a pod, and the name of the node that it is bound to.
+type BoundPod struct {
+	Node string
+	Pod
 }
 
 // A pod that is being deleted ends soon if it has at most soonest left: that is what a pod has

@@ -37,7 +37,11 @@ type Snapshot struct {
 	Pending  []Pending
 	// Gated are pods that have a controller and are kept from the scheduler by a gate: no
 	// room is looked for. Drains that wait for such a pod go on waiting.
-	Gated      []*Pod
+	Gated []*Pod
+	// Aside are all pods without a node for which no room is looked for: those of a gate, of DaemonSets, those that end
+	// or have ended, and those for which the scheduler makes room. NoNode are bound to a node that has no Node object.
+	Aside      []*Pod
+	NoNode     []BoundPod
 	DaemonSets []DaemonSetClass
 	Namespaces map[string]map[string]string
 	Volumes    Volumes

@@ -319,6 +319,24 @@ func (c *cluster) observed() []model.ObservedNode {
 	return out
 }
 
+// noNode are the pods that are bound to a node which has no object, by node.
+func (c *cluster) noNode() (out []model.BoundPod) {
+	if len(c.nodes) == len(c.frozenNodes) {
+		return nil
+	}
+	for _, n := range c.nodes {
+		for i := range n.pods {
+			if n.object == nil {
+				out = append(out, model.BoundPod{Node: n.name, Pod: n.pods[i]})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b model.BoundPod) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	return out
+}
+
 // waiting is the frozen list of pods without a node, by namespace and name.
 func (c *cluster) waiting() []model.Pod {
 	if !c.unboundStale {

@@ -43,7 +43,7 @@ func cutPod(c *catalog.Catalog, pod *corev1.Pod, now time.Time) *podRow {
 			Name:         pod.Name,
 			UID:          pod.UID,
 			Flags:        podFlags(pod),
-			Said:         refusal(pod),
+			Said:         said(pod),
 			Nominated:    pod.Status.NominatedNodeName,
 			Created:      pod.CreationTimestamp.Unix(),
 			ScaleUpDelay: scaleUpDelay(pod),
@@ -111,6 +111,18 @@ func podFlags(pod *corev1.Pod) model.Flags {
 
 // longestRefusal is how much of the scheduler's message is kept, in bytes.
 const longestRefusal = 300
+
+// said is what keeps a pod without a node from one: the names of its scheduling gates, or the scheduler's message.
+func said(pod *corev1.Pod) string {
+	var gates []string
+	for _, g := range pod.Spec.SchedulingGates {
+		gates = append(gates, g.Name)
+	}
+	if len(gates) > 0 {
+		return strings.Join(gates, ", ")
+	}
+	return refusal(pod)
+}
 
 // refusal is the scheduler's message about a pod that it has refused.
 func refusal(pod *corev1.Pod) string {

@@ -67,7 +67,7 @@ func TestPodFacts(t *testing.T) {
 		{"condition for another reason", func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = "SchedulerError" },
 			nil},
 		{"gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} },
-			func(p *model.Pod) { p.Flags = model.Gated }},
+			func(p *model.Pod) { p.Flags, p.Said = model.Gated, "g" }},
 		{"gated by its condition",
 			func(p *corev1.Pod) { refused(p); p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated },
 			func(p *model.Pod) { p.Flags = model.Gated }},

@@ -25,7 +25,7 @@ import (
 func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, rules model.Rules) *model.Snapshot {
 	s := &model.Snapshot{
 		Now: seen.Now, Seed: seen.Seed, Generation: seen.Generation,
-		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes,
+		Contents: seen.Contents, Namespaces: seen.Namespaces, Volumes: seen.Volumes, NoNode: seen.NoNode,
 		Budgets: seen.Budgets, Priorities: seen.Priorities, Prices: seen.Prices,
 		Pools: seen.Inventory.Pools, AsOf: seen.Inventory.AsOf, InventoryErr: seen.InventoryErr,
 		Notices:    slices.Concat(seen.Inventory.Notices, standing.Notices, seen.Notices),
@@ -424,6 +424,7 @@ func (b *builder) pending(seen model.Observation) {
 			b.snap.Gated = append(b.snap.Gated, p)
 		}
 		if p.Flags&(model.Finished|model.Gated|model.FromDaemonSet|model.Terminating) != 0 || b.honoured[p.Nominated] {
+			b.snap.Aside = append(b.snap.Aside, p)
 			continue
 		}
 		id := b.class(p.Content, false)

@@ -13,9 +13,9 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Plural is the word for more than one: nodes, classes.
+// Plural is the word for more than one: nodes, classes. Of verbs it is what one does: fits, wishes.
 func Plural(what string) string {
-	if strings.HasSuffix(what, "s") {
+	if strings.HasSuffix(what, "s") || strings.HasSuffix(what, "sh") {
 		return what + "es"
 	}
 	return what + "s"

@@ -377,19 +377,27 @@ func (pl *planner) skipped(q *model.Pending, rules model.Rules) *model.Verdict {
 	}
 	if len(pl.p.Allowed) > 0 && !slices.Contains(pl.p.Allowed, scheduler) {
 		return &model.Verdict{Reason: model.ForeignScheduler, Since: q.Oldest,
-			Detail: fmt.Sprintf("scheduler %q", scheduler), Fix: "name it in --allowed-scheduler-names"}
+			Detail: schedulerText(scheduler), Fix: "name it in --allowed-scheduler-names"}
 	}
 	if !q.Refused && !slices.Contains(pl.p.Bypassed, scheduler) {
 		if tell := q.Oldest.Add(model.IgnoredAfter); tell.After(pl.s.Now) {
 			pl.wake = earliest(pl.wake, tell)
 		}
 		return &model.Verdict{Reason: model.NotRefused, Since: q.Oldest,
-			Detail: fmt.Sprintf("scheduler %q has not looked at them yet", scheduler)}
+			Detail: schedulerText(scheduler) + " has not looked at them yet"}
 	}
 	if due, until := pl.due(q); due == 0 {
 		return &model.Verdict{Reason: model.ScaleUpDelayed, Since: q.Oldest, Until: until}
 	}
 	return nil
+}
+
+// schedulerText names a scheduler. A pod that is no copy of the API server's may name none.
+func schedulerText(name string) string {
+	if name == "" {
+		return "the scheduler"
+	}
+	return fmt.Sprintf("scheduler %q", name)
 }
 
 // due counts the pods of a class that have waited for as long as they, or the
