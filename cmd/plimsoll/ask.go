@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-dev/plimsoll/internal/ask"
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -87,7 +87,7 @@ func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, err
 // tellIdle names the flags that were given and have no effect, since the cluster is read from files.
 func tellIdle(flags *config.Flags, told io.Writer) {
 	if idle := flags.Reaching(); len(idle) > 0 {
-		fmt.Fprintf(told, "note: without effect beside --filename (-f): %s\n", strings.Join(idle, ", "))
+		cli.Tell(told, "note", "without effect beside --filename (-f): "+strings.Join(idle, ", "))
 	}
 }
 

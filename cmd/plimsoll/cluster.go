@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
@@ -78,7 +79,7 @@ func (s *clusterSource) complete(ctx context.Context, from *start, c *clusterfil
 		return nil, err
 	}
 	for _, note := range append(notes, assumed...) {
-		fmt.Fprintln(told, "note:", note)
+		cli.Tell(told, "note", note)
 	}
 	return c, nil
 }

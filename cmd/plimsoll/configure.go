@@ -126,11 +126,11 @@ no effect is told, too. The exit code is 1 if anything is wrong.`,
 			for _, file := range args {
 				_, warnings, err := readAlone(file)
 				for _, w := range warnings {
-					fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+					cli.Tell(cmd.ErrOrStderr(), "warning", w)
 				}
 				if err != nil {
 					wrong++
-					fmt.Fprintln(cmd.ErrOrStderr(), err)
+					fmt.Fprintln(cmd.ErrOrStderr(), cli.ErrorText(err))
 					continue
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is valid\n", file)
@@ -272,7 +272,7 @@ file says beyond flags stays, with its comments.`,
 			return err
 		}
 		for _, l := range left {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", l)
+			cli.Tell(cmd.ErrOrStderr(), "note", l)
 		}
 		_, err = cmd.OutOrStdout().Write(text)
 		return err

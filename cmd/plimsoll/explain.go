@@ -156,7 +156,7 @@ func (q *question) askLeader(cmd *cobra.Command, leader toLeader, kind, name str
 		if url != "" {
 			return nil, misusef("--url: the leader does not answer what if; leave out --url, or the flags that decide")
 		}
-		fmt.Fprintln(told, "note: the leader is not asked, but the cluster read: flags say what it should decide by")
+		cli.Tell(told, "note", "the leader is not asked, but the cluster read: flags say what it should decide by")
 		return nil, nil
 	}
 	c, _, err := q.flags.Config()
@@ -177,11 +177,11 @@ func (q *question) askLeader(cmd *cobra.Command, leader toLeader, kind, name str
 	said, ok := errors.AsType[leaderRefusal](err)
 	switch {
 	case err == nil:
-		fmt.Fprintln(told, "note: this is the leader's answer")
+		cli.Tell(told, "note", "this is the leader's answer")
 		return text, nil
 	case url != "" || errors.Is(err, errNoAnswer) || ok && said.status == http.StatusNotFound:
 		return nil, err
 	}
-	fmt.Fprintf(told, "note: the leader cannot be asked, and the cluster is read: %v\n", err)
+	cli.Tell(told, "note", "the leader cannot be asked, and the cluster is read: "+err.Error())
 	return nil, nil
 }

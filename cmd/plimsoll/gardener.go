@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/pools"
 	"github.com/plimsoll-dev/plimsoll/controllers/gardener/v1beta1"
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 )
 
 // gardenerCommand is for what concerns Gardener's shoots and needs no cluster.
@@ -83,10 +84,10 @@ func (f *shootFile) content(stdin io.Reader) ([]byte, error) {
 // tell writes findings line by line, each with its file.
 func (f *shootFile) tell(w io.Writer, findings pools.Findings) {
 	for _, e := range findings.Errors {
-		fmt.Fprintf(w, "%s: error: %s\n", f.name, e.Error())
+		cli.Tell(w, f.name+": error", e.Error())
 	}
 	for _, warning := range findings.Warnings {
-		fmt.Fprintf(w, "%s: warning: %s\n", f.name, warning)
+		cli.Tell(w, f.name+": warning", fmt.Sprint(warning))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/migrate"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
@@ -84,7 +85,7 @@ The translation goes to standard output, and what differs, with what to do next,
 		if _, err := io.Copy(cmd.OutOrStdout(), bytes.NewReader(result.Text)); err != nil {
 			return fmt.Errorf("write the translation: %w", err)
 		}
-		if _, err := fmt.Fprint(cmd.ErrOrStderr(), result.Notes); err != nil {
+		if _, err := io.WriteString(cmd.ErrOrStderr(), result.Notes.Text(cli.Line)); err != nil {
 			return fmt.Errorf("write what differs: %w", err)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
@@ -41,7 +42,7 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.Is(err, errChanges):
 		return exitChanges
 	}
-	fmt.Fprintln(stderr, "plimsoll:", err)
+	fmt.Fprintln(stderr, "plimsoll:", cli.ErrorText(err))
 	if errors.Is(err, errInterrupted) {
 		return exitInterrupted
 	}

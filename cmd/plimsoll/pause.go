@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
@@ -196,7 +197,7 @@ func pausing(
 		}
 		if cmd.Name() == pauseName && !all {
 			if warning := unknownGroup(ctx, client, c, group); warning != "" {
-				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+				cli.Tell(cmd.ErrOrStderr(), "warning", warning)
 			}
 		}
 		return nil

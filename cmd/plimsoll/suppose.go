@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -42,8 +43,8 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 			return misusef("--remove-node: %w", err)
 		}
 		if len(lost) > 0 {
-			fmt.Fprintf(told, "note: --remove-node=%s: no controller makes these pods again: %s\n", name,
-				strings.Join(lost, ", "))
+			cli.Tell(told, "note", fmt.Sprintf("--remove-node=%s: no controller makes these pods again: %s", name,
+				strings.Join(lost, ", ")))
 		}
 	}
 	for _, text := range s.groups {

@@ -34,10 +34,11 @@ func budgetsText(all *explain.Budgets) string {
 	for i := range all.Budgets {
 		l := &all.Budgets[i]
 		for _, s := range l.Windows {
-			fmt.Fprintf(&b, "%s counts from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
+			fmt.Fprintf(&b, "%s counts from %s to %s\n", oneLine(l.Name), s.From.Format(spanTime), s.To.Format(spanTime))
 		}
 		for _, s := range l.Allow {
-			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", l.Name, s.From.Format(spanTime), s.To.Format(spanTime))
+			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", oneLine(l.Name), s.From.Format(spanTime),
+				s.To.Format(spanTime))
 		}
 	}
 	return b.String()

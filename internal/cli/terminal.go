@@ -3,10 +3,49 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
+
+// Line is a text of clusters or files as a part of one line: ends of lines in it are escapes, the rest is Terminal's.
+func Line(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
+
+// Tell writes a line of some kind for a person: a note, a warning.
+func Tell(w io.Writer, kind, text string) { fmt.Fprintln(w, kind+":", Line(text)) }
+
+// ErrorText is an error for a person. Several that were joined have a line each; other ends of lines come from texts
+// that it quotes.
+func ErrorText(err error) string {
+	text := err.Error()
+	if !strings.Contains(text, "\n") {
+		return text
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []string
+		for _, one := range e.Unwrap() {
+			all = append(all, one.Error())
+		}
+		if text != strings.Join(all, "\n") {
+			break // they are parts of a sentence
+		}
+		for i, one := range e.Unwrap() {
+			all[i] = ErrorText(one)
+		}
+		return strings.Join(all, "\n")
+	case interface{ Unwrap() error }:
+		within := e.Unwrap()
+		if within == nil {
+			break
+		}
+		if at := strings.LastIndex(text, within.Error()); at >= 0 {
+			return Line(text[:at]) + ErrorText(within) + Line(text[at+len(within.Error()):])
+		}
+	}
+	return Line(text)
+}
 
 // Terminal is a writer in front of a terminal. Texts of clusters and files go through it: what would move the cursor,
 // hide letters or turn the text around is written as an escape that JSON reads as the same letter.

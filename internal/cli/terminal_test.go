@@ -3,10 +3,31 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 )
+
+// TestErrorText: several errors have a line each, and texts that they quote have none.
+func TestErrorText(t *testing.T) {
+	joined := errors.Join(errors.New("a\nb"), fmt.Errorf("c: %w", errors.Join(errors.New("d"), errors.New("e\nf"))))
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("plain"), "plain"},
+		{errors.New("a\nb"), `a\nb`},
+		{joined, `a\nb` + "\nc: d\n" + `e\nf`},
+		{fmt.Errorf("x\ny: %w, so", joined), `x\ny: a\nb` + "\nc: d\n" + `e\nf, so`},
+		{fmt.Errorf("%w and %w", errors.New("a\nb"), errors.New("c")), `a\nb and c`},
+	} {
+		if got := cli.ErrorText(c.err); got != c.want {
+			t.Errorf("%q is told as %q, want %q", c.err, got, c.want)
+		}
+	}
+}
 
 // TestTerminal: nothing reaches the terminal that is no letter, however the text is cut into writes.
 func TestTerminal(t *testing.T) {

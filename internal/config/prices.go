@@ -77,7 +77,7 @@ func ParsePrices(text []byte) (*model.Prices, error) {
 	}
 	var f PriceFile
 	if err := yaml.UnmarshalStrict(model.YAMLVersion.ReplaceAll(text, nil), &f); err != nil {
-		return nil, fmt.Errorf("want currency, groups, instances, perCore, perGiB and perUnit: %w", err)
+		return nil, fmt.Errorf("want currency, groups, instances, perCore, perGiB and perUnit: %w", inOneLine(err))
 	}
 	return f.Prices()
 }
@@ -205,6 +205,14 @@ func isCurrency(code string) bool {
 	return len(code) == 3 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
+// inOneLine is an error of the YAML reader, which writes a line for each mistake.
+func inOneLine(err error) error {
+	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
+		return errors.New(strings.Join(several.Errors, "; "))
+	}
+	return err
+}
+
 // onlyDocument reads the one document of a YAML text to the end. One of nothing but
 // comments does not count. sigs.k8s.io/yaml would drop what follows the first one.
 func onlyDocument(text []byte) (map[string]any, error) {
@@ -218,7 +226,8 @@ func onlyDocument(text []byte) (map[string]any, error) {
 		case errors.Is(err, io.EOF):
 			return only, nil
 		case err != nil:
-			return nil, fmt.Errorf("want one YAML document, a map of node group or instance type to price: %w", err)
+			return nil, fmt.Errorf("want one YAML document, a map of node group or instance type to price: %w",
+				inOneLine(err))
 		case document == nil:
 		case only != nil:
 			return nil, errors.New("there is more than one YAML document in it; write all prices into one")

@@ -206,8 +206,8 @@ func parse(text []byte) ([]map[string]any, error) {
 	}
 }
 
-// String is for a person: one line for each note.
-func (n Notes) String() string {
+// Text is for a person: one line for each note. inLine writes a text of the file as a part of one.
+func (n Notes) Text(inLine func(string) string) string {
 	var b strings.Builder
 	part := func(title string, notes []string) {
 		if len(notes) == 0 {
@@ -215,7 +215,7 @@ func (n Notes) String() string {
 		}
 		b.WriteString(title + ":\n")
 		for _, note := range notes {
-			b.WriteString("- " + note + "\n")
+			b.WriteString("- " + inLine(note) + "\n")
 		}
 	}
 	part("Lost: without these, other nodes are bought or removed than before", n.Lost)

@@ -46,7 +46,7 @@ func asGolden(t *testing.T, file string) (got Result, both string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes := strings.TrimSuffix(got.Notes.String(), "\n")
+	notes := strings.TrimSuffix(got.Notes.Text(strings.Clone), "\n")
 	both = "# " + strings.ReplaceAll(notes, "\n", "\n# ") + "\n" + string(got.Text)
 	golden := strings.TrimSuffix(file, ".yaml") + ".golden"
 	if *rewrite {
@@ -191,7 +191,7 @@ func TestExamples(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					notes := got.Notes.String()
+					notes := got.Notes.Text(strings.Clone)
 					noSecrets(t, string(got.Text)+notes)
 					count(t, string(got.Text), e.Has, 1, 1000)
 					count(t, string(got.Text), e.Lacks, 0, 0)
@@ -234,7 +234,7 @@ func refused(t *testing.T, got Result, err error, says []string) {
 	if err == nil {
 		t.Fatalf("no error:\n%s%s", got.Notes, got.Text)
 	}
-	if len(got.Text) > 0 || got.Notes.String() != "" {
+	if len(got.Text) > 0 || got.Notes.Text(strings.Clone) != "" {
 		t.Errorf("something came out with the error %v", err)
 	}
 	for line := range strings.Lines(err.Error()) {
