@@ -238,7 +238,9 @@ var table = []mutant{
 	{"a node whose hostname changed is taken for its own", "internal/schedsim/couple.go", unit,
 		`known[i].Object != o`, `false`},
 	{"times of unneeded nodes are remembered as they were", "internal/ledger/state.go", unit,
-		`s.since = nil`, ``},
+		`s.since = nil`, `s.since = maps.Clone(s.since)`},
+	{"a volume on one host is taken to be on all of its kind", "internal/schedsim/sites.go", unit,
+		`return e.Key == corev1.LabelHostname`, `return e.Key == ""`},
 	{"answers by a policy that is gone are kept", "internal/decide/scaledown/judgement.go", unit,
 		`if was.expendableBelow != p.Rules.ExpendableBelow ||`, `if len(was.judged) < 0 &&`},
 

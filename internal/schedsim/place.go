@@ -115,6 +115,7 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 
 // placeOn puts pods of a free or host class onto nodes of the given sets that may be used.
 func (w *World) placeOn(c model.ClassID, left int, on NodeSet, may func(i int) bool) (put []Put, _ int, enough bool) {
+	barred := w.barred(c)
 	for b := 0; b*blockSize < len(w.nodes) && left > 0; b++ {
 		if !w.mayTake(b, w.class(c), on) {
 			continue
@@ -124,12 +125,16 @@ func (w *World) placeOn(c model.ClassID, left int, on NodeSet, may func(i int) b
 			if w.Exhausted() {
 				return put, left, false
 			}
-			if w.nodes[i].kind&on == 0 || !may(i) || !w.usable(c, i) {
+			if w.nodes[i].kind&on == 0 || !may(i) || !w.usable(c, i) ||
+				barred != nil && barred[w.site(w.nodes[i].shape)] {
 				continue
 			}
-			if n, _ := w.fill(c, i, left); n > 0 {
+			n, no := w.fill(c, i, left)
+			if n > 0 {
 				put = append(put, Put{Node(i), n})
 				left -= n
+			} else if barred != nil && no != nil && unbindable(no.reason) {
+				barred[w.site(w.nodes[i].shape)] = true
 			}
 		}
 		if left == before {

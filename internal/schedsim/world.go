@@ -42,8 +42,11 @@ type World struct {
 	// nothing has asked yet.
 	static [][]*rejection
 	looks  looks
-	// mountKeys are those that readByVolumes found, once asked for.
+	// mountKeys are those that readByVolumes found, once asked for. sites are by shape, 0 where nothing has asked yet,
+	// and siteOf by what volumes read.
 	mountKeys []string
+	sites     []int32
+	siteOf    map[string]int32
 	// offered are the extended resources that there are, and lacks the answers to classes that want
 	// others, once asked for.
 	offered  map[corev1.ResourceName]bool
