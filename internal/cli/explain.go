@@ -75,8 +75,12 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	case q.Verdict != nil:
 		fmt.Fprintln(b, verdict(q.Verdict, p.Time))
 	}
-	if q.Outlook == explain.Served || q.Left < p.Equal {
-		fmt.Fprintln(b, rooms{q.FitNow, q.FitSoon, q.FitBought, q.Left, q.Delayed})
+	served := rooms{q.FitNow, q.FitSoon, q.FitBought, q.Left, q.Delayed}.String()
+	switch with := p.Equal - q.Left; {
+	case q.Outlook == explain.Blocked && with > 0:
+		fmt.Fprintf(b, "In part: of %d equal pods %s; the scheduler picks which.\n", p.Equal, served)
+	case q.Outlook == explain.Served || with > 0:
+		fmt.Fprintln(b, served)
 	}
 	answersTable(b, q.Groups, p.Time, all)
 	fmt.Fprintf(b, "existing %s", spelling.Count(q.Existing.Nodes, "node"))
@@ -219,6 +223,9 @@ func runningText(b *strings.Builder, r *explain.RunningPod, now time.Time) {
 	}
 }
 
+// mostRunning is how many of the pods on a node the text shows: those that make up most of its use.
+const mostRunning = 3
+
 func nodeText(n *explain.Node, all bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Node %s  %s", oneLine(n.Node), strings.TrimSpace(n.State+" "+age(n.Time, n.Since)))
@@ -243,6 +250,9 @@ func nodeText(n *explain.Node, all bool) string {
 		}
 	}
 	b.WriteString("\n")
+	if !n.UnneededSince.IsZero() {
+		fmt.Fprintf(&b, "Nothing needs it since %s.\n", clock(n.Time, n.UnneededSince))
+	}
 	if d := n.Drain; d != nil {
 		fmt.Fprintf(&b, "Removal: %s for %s, begun %s\n", d.Stage, age(n.Time, d.Since), ago(n.Time, d.Began))
 		if d.Why != "" {
@@ -263,6 +273,7 @@ func nodeText(n *explain.Node, all bool) string {
 			row(table, r.Pod, ago(n.Time, r.Since), r.Why)
 		}
 	}
+	reservedRows(table, n.ReservedFor, all)
 	if len(n.Pods) > 0 {
 		row(table, "KEPT BY POD", "RULE", "REASON", "DETAIL", "WOULD CHANGE WITH")
 	}
@@ -287,7 +298,50 @@ func nodeText(n *explain.Node, all bool) string {
 		fmt.Fprintf(&b, " and saves %.2f per hour", *n.SavesPerHour)
 	}
 	b.WriteString(".\n")
+	runsTable(&b, n.Runs, all)
 	return b.String()
+}
+
+// reservedRows are the pods that a node is kept for.
+func reservedRows(w io.Writer, list []explain.Reserved, all bool) {
+	if len(list) == 0 {
+		return
+	}
+	row(w, "KEPT FOR", "PODS", "ONE OF THEM")
+	shown := len(list)
+	if !all {
+		shown = min(shown, most)
+	}
+	for _, r := range list[:shown] {
+		if r.Waiting == 0 {
+			row(w, r.For, fmt.Sprint(r.Count), "on a node that leaves")
+			continue
+		}
+		row(w, r.For, fmt.Sprintf("%d of %d pending", r.Count, r.Waiting), r.Pod)
+	}
+	if more := len(list) - shown; more > 0 {
+		row(w, andMore(more)+"; -o wide has all")
+	}
+}
+
+// runsTable has the pods on a node, the largest first.
+func runsTable(b *strings.Builder, list []explain.NodePod, all bool) {
+	if len(list) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	row(table, "RUNS", "OF", "REQUESTS", "SHARE")
+	shown := len(list)
+	if !all {
+		shown = min(shown, mostRunning)
+	}
+	for _, p := range list[:shown] {
+		row(table, p.Pod, p.Workload, cmp.Or(p.Requests, "no requests"), useText(p.Share))
+	}
+	if more := len(list) - shown; more > 0 {
+		row(table, andMore(more)+"; -o wide has all")
+	}
+	table.Flush()
 }
 
 func groupText(g *explain.Group, all bool) string {

@@ -58,18 +58,7 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	if s.Unhealthy != nil {
 		return halted(s, p)
 	}
-	m := &maker{
-		snap: s, policy: p, gate: gate.New(s, p), rate: repair.NewRate(s), room: reserve.New(s, p, d.world),
-	}
-	// 3. and 4. What does not arrive is given up. Nothing else is done to its group then.
-	m.repair()
-	// Pods whose nodes are being emptied have room before all others (rule L7).
-	m.room.PlaceBegun()
-	m.room.PlaceMoves()
-	m.plan.MadeUp = m.room.MadeUp()
-	// 5. to 7. Pods that wait: room that is there or on its way, then new nodes. They may
-	// have the room of drafts, or the draft itself, before anything is bought.
-	m.grow()
+	m := d.serve(s, p)
 	m.room.GatherDrafts(m.wanted)
 	m.room.PlaceLeaving()
 	// 8. Nodes that nothing needs are found, and moves that are worth it. Removals under way go on,
@@ -83,6 +72,35 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	m.begin()
 	m.mark()
 	return m.finish()
+}
+
+// serve begins a plan with all that pods get room by.
+func (d *Decider) serve(s *model.Snapshot, p model.Policy) *maker {
+	m := &maker{
+		snap: s, policy: p, gate: gate.New(s, p), rate: repair.NewRate(s), room: reserve.New(s, p, d.world),
+	}
+	// 3. and 4. What does not arrive is given up. Nothing else is done to its group then.
+	m.repair()
+	// Pods whose nodes are being emptied have room before all others (rule L7).
+	m.room.PlaceBegun()
+	m.room.PlaceMoves()
+	m.plan.MadeUp = m.room.MadeUp()
+	// 5. to 7. Pods that wait: room that is there or on its way, then new nodes. They may
+	// have the room of drafts, or the draft itself, before anything is bought.
+	m.grow()
+	return m
+}
+
+// ReservedFor are the pods for which a plan reserves a node of the snapshot, by class: those that wait, and those of
+// nodes that leave.
+func ReservedFor(s *model.Snapshot, p model.Policy, node model.NodeID) []model.Batch {
+	if s.Unhealthy != nil {
+		return nil
+	}
+	var d Decider
+	defer d.Close()
+	d.load(s)
+	return d.serve(s, p).room.World.PlacedOn(node)
 }
 
 // load makes the snapshot a cluster in memory. To load a node takes a step.

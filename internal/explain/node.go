@@ -34,6 +34,12 @@ type Node struct {
 	// budget, whatever else keeps it.
 	Evict int       `json:"evict"`
 	Pods  []PodHold `json:"pods,omitempty"`
+	// UnneededSince is since when nothing needs the node, as far as that is remembered.
+	UnneededSince time.Time `json:"unneededSince,omitzero"`
+	// ReservedFor are the pods that the node is kept for, where it is reserved.
+	ReservedFor []Reserved `json:"reservedFor,omitempty"`
+	// Runs are the pods on it, those that take the largest share of it first.
+	Runs []NodePod `json:"runs,omitempty"`
 	// SavesPerHour is what the cluster costs less without it; nil where its price is not known.
 	SavesPerHour *float64 `json:"savesPerHour,omitempty"`
 }
@@ -109,6 +115,13 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 		out.SavesPerHour = &price
 	}
 	out.Fate, out.Hold, out.Use = a.fate(n)
+	if v := verdictAbout(a.plan.Unneeded, n.Name); v != nil {
+		out.UnneededSince = v.Since.UTC()
+	}
+	if out.Hold != nil && out.Hold.Reason == model.Reserved {
+		out.ReservedFor = a.reservedFor(model.NodeID(at))
+	}
+	out.Runs = a.runs(n)
 	if d := n.Standing.Drain; d != nil {
 		out.Drain = &DrainState{Stage: d.Stage, Since: d.Since.UTC(), Began: d.Began.UTC(), Why: d.Why}
 		for _, e := range d.Evictions {
@@ -143,23 +156,30 @@ func (a *asked) fate(n *model.Node) (NodeFate, *Verdict, float64) {
 	}
 	if v := verdictAbout(a.plan.Unneeded, n.Name); v != nil {
 		if v.Reason == model.Unneeded {
-			return Goes, verdictOf(&v.Verdict), v.Use
+			return Goes, spared(n, v), v.Use
 		}
-		return Spare, verdictOf(&v.Verdict), v.Use
+		return Spare, spared(n, v), v.Use
 	}
 	if v := verdictAbout(a.plan.Kept, n.Name); v != nil {
-		return Keep, a.since(n, &v.Verdict), v.Use
+		return Keep, since(n, &v.Verdict), v.Use
 	}
 	return Keep, verdictOf(a.snap.Unhealthy), 0
 }
 
 // since is a verdict with the time since when the node has had it, as far as that is remembered.
-func (a *asked) since(n *model.Node, v *model.Verdict) *Verdict {
+func since(n *model.Node, v *model.Verdict) *Verdict {
 	out := verdictOf(v)
 	if out.Since.IsZero() && n.Standing.Held == v.Reason {
 		out.Since = n.Standing.HeldSince
 	}
 	return out
+}
+
+// spared is what keeps a node that nothing needs. The time of its verdict is since when nothing needs it.
+func spared(n *model.Node, v *model.NodeVerdict) *Verdict {
+	keeps := v.Verdict
+	keeps.Since = time.Time{}
+	return since(n, &keeps)
 }
 
 // verdictAbout finds a node's verdict in a list; nil if it has none.
@@ -179,7 +199,7 @@ func (a *asked) holds(n *model.Node) (evict int, out []PodHold) {
 	for i := range n.Bound {
 		p := &n.Bound[i]
 		answer := r.Apply(on, p)
-		name := a.snap.Contents.Specs[p.Spec].Pod.Namespace + "/" + p.Name
+		name := a.nameOf(p)
 		switch answer.Kind {
 		case rules.Blocks:
 			evict++
@@ -251,8 +271,7 @@ func (a *asked) boughtFor(node string) (out []string) {
 	}
 	add := func(p *model.Pod) {
 		if c, ok := a.snap.ClassOf(p); ok && wanted[c] {
-			namespace := a.snap.Contents.Specs[p.Spec].Pod.Namespace
-			out = append(out, cmp.Or(a.workload(p), namespace+"/"+p.Name))
+			out = append(out, cmp.Or(a.workload(p), a.nameOf(p)))
 			wanted[c] = false
 		}
 	}

@@ -101,6 +101,8 @@ type Removal struct {
 	Use float64 `json:"use,omitempty"`
 	// Verdict is what keeps a node that goes later, or why a removal is ended.
 	Verdict *Verdict `json:"verdict,omitempty"`
+	// UnneededSince is since when nothing needs the node, as far as that is remembered.
+	UnneededSince time.Time `json:"unneededSince,omitzero"`
 	// Moves are the pods that have to find another node, as namespace/name.
 	Moves []string `json:"moves"`
 	// PricePerHour is the node's; nil if it is not known.
@@ -249,7 +251,7 @@ func (a *answer) remove() []Removal {
 			r.Stage = n.Standing.Drain.Stage
 		}
 		if v != nil {
-			r.Use = v.Use
+			r.Use, r.UnneededSince = v.Use, v.Since.UTC()
 		}
 		switch {
 		case call != nil && call.Verb == model.Untaint:
@@ -259,7 +261,7 @@ func (a *answer) remove() []Removal {
 		case n.Standing.Drain != nil:
 			r.When, r.Moves = UnderWay, a.moves(n)
 		case v != nil:
-			r.When, r.Moves, r.Verdict = Later, a.moves(n), verdictOf(&v.Verdict)
+			r.When, r.Moves, r.Verdict = Later, a.moves(n), spared(n, v)
 		default:
 			continue
 		}

@@ -556,6 +556,20 @@ func (w *World) Reserved() map[Node]bool {
 	return r
 }
 
+// PlacedOn are the pods that were placed on a node of the snapshot since the world was loaded, sorted by class.
+func (w *World) PlacedOn(id Node) (out []model.Batch) {
+	counts := map[model.ClassID]int{}
+	for _, p := range w.journal {
+		if p.node == int(id) {
+			counts[p.class] += p.count
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, model.Batch{Class: c, Count: counts[c]})
+	}
+	return out
+}
+
 // Allocatable is what a node of the template has for pods beyond those that it
 // starts with.
 func (w *World) Allocatable(t Template) model.Resources {
