@@ -297,7 +297,7 @@ func (t *truth) applyPod(e *Event) {
 				}), e.At)
 				left := &moved{pod: p.uid, node: p.node, at: e.At, evictions: recent}
 				if m := t.machineOf(n); m != nil {
-					left.group = m.group
+					left.group, left.withheld = m.group, n.withheld
 				}
 				w.owed = append(w.owed, left)
 			}

@@ -211,10 +211,10 @@ func backoffLate(j *Judge, e *Event) {
 			if !p.waits() || p.coupled || !f.classes[p.class] || !p.made.Before(f.last) {
 				continue
 			}
-			due := later(later(f.until, j.undisturbed()), t.asked)
+			due := later(later(f.most, j.undisturbed()), t.asked)
 			j.test(!j.now.After(due.Add(j.tolerance()+2*slack)), e, id,
 				"its growth for %s failed at %s (%s), its rest was over at "+
-					"%s, and %s waits", p.class, j.stamp(f.last), f.cause, j.stamp(f.until), uid)
+					"%s, and %s waits", p.class, j.stamp(f.last), f.cause, j.stamp(f.most), uid)
 			break
 		}
 	}

@@ -151,7 +151,7 @@ func boughtFor(j *Judge, e *Event) {
 		p := t.pods[uid]
 		switch {
 		case p.node != "" || p.class != e.Class || p.own:
-		case p.from != nil && p.from.group == e.Group && t.calm(p.from.at) &&
+		case p.from != nil && p.from.group == e.Group && !p.from.withheld && t.calm(p.from.at) &&
 			j.since(p.from.at) <= j.flags.DelayAfterAdd+j.flags.UnneededTime:
 			moved, from = moved+1, p.from.node
 		default:

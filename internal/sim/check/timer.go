@@ -40,14 +40,14 @@ func unneeded(j *Judge, e *Event) {
 		if j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
 			return // it may not be known yet that it is ready
 		}
-		low := n.low
+		low, ready := n.low, n.changed
 		if low.IsZero() && j.since(n.used) <= j.tolerance() {
 			low = n.wasLow // it may not be known yet that it is used
 		}
 		if old := j.flags.ReplaceAfter; j.flags.Cheaper || old > 0 && j.since(n.made) >= old-rounding {
-			low = n.changed // its use does not matter
+			low, ready = n.made, n.made // its use does not matter, and its move goes on when it is ready again
 		}
-		j.test(!low.IsZero() && j.since(later(low, n.changed)) >= j.flags.UnneededTime-rounding, e, e.Node,
+		j.test(!low.IsZero() && j.since(later(low, ready)) >= j.flags.UnneededTime-rounding, e, e.Node,
 			"it is ready since %s, and little used since %s", j.stamp(n.changed), j.stamp(low))
 	}
 }
@@ -207,11 +207,10 @@ func (j *Judge) fails(id, cause string, o *growth) {
 		return
 	}
 	f := &g.failures
-	resting := j.now.Before(f.until)
 	switch {
 	case f.last.IsZero() || j.since(f.last) > j.flags.BackoffReset:
 		f.length = j.flags.BackoffFirst
-	case !resting:
+	case !j.now.Before(f.most):
 		f.length = min(2*f.length, j.flags.BackoffMost)
 	}
 	f.last, f.cause, f.classes = j.now, cause, map[string]bool{}
@@ -220,8 +219,9 @@ func (j *Judge) fails(id, cause string, o *growth) {
 			f.classes[class] = true
 		}
 	}
-	if !resting {
-		f.until = j.now.Add(f.length)
+	f.most = j.now.Add(f.length)
+	if !j.now.Before(f.until) {
+		f.until = f.most
 	}
 }
 

@@ -98,9 +98,11 @@ type vacancy struct{ made, left time.Time }
 // failures are growths of a group that failed, for its backoff.
 type failures struct {
 	last, until time.Time
-	length      time.Duration
-	cause       string
-	classes     map[string]bool // that they were for
+	// most is its end where each failure within a rest lets that begin again.
+	most    time.Time
+	length  time.Duration
+	cause   string
+	classes map[string]bool // that they were for
 }
 
 // growth is one raise of a target, by us or by others.
@@ -182,6 +184,8 @@ type moved struct {
 	group     string
 	at        time.Time
 	evictions []time.Time
+	// withheld: people keep other pods from its node, which cannot take it back.
+	withheld bool
 }
 
 type workload struct {
