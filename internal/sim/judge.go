@@ -386,8 +386,9 @@ func (j *judge) cycle(c model.Cycle) {
 			continue
 		}
 		for _, b := range g.Pods {
+			class := &c.Snapshot.Classes[b.Class]
 			j.tell(check.Event{What: check.Buys, Call: c.Plan.Calls[i].ID, Group: string(g.Group), N: b.Count,
-				Class: j.class(c.Snapshot.Classes[b.Class].Spec, "")})
+				Class: j.class(class.Spec, ""), Workload: class.Labels["app"]})
 		}
 	}
 }

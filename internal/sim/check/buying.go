@@ -157,6 +157,9 @@ func helped(j *Judge, e *Event) {
 		if o.call == e.Call || o.claims[e.Class] == 0 || o.version != g.version {
 			continue
 		}
+		if e.Workload != "" && len(o.of) > 0 && !slices.Contains(o.of, e.Workload) {
+			continue // it was for pods of others
+		}
 		var useless *node
 		for _, u := range o.units {
 			n := t.nodes[u.node]

@@ -82,7 +82,8 @@ const (
 	Decided What = "decided"
 	// Asks: a write is begun: Call Verb Group Machine Node Pod From To; Process.
 	Asks What = "asks"
-	// Buys: a growth that was asked for is, as the autoscaler says, for N pods of a Class.
+	// Buys: a growth that was asked for is, as the autoscaler says, for N pods of a Class; of a Workload alone, where
+	// some selector tells its pods from others of that class.
 	Buys What = "buys"
 	// Answered: a write has ended with an Answer, at When if that is set.
 	Answered What = "answered"

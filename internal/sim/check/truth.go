@@ -111,6 +111,7 @@ type growth struct {
 	process string
 	at      time.Time
 	claims  map[string]int // pods by class, as the autoscaler says
+	of      []string       // the workloads that it was said to be for, where it was for them alone
 	units   []*unit
 	version int // of the group
 }
@@ -333,6 +334,9 @@ func (t *truth) bought(e *Event) {
 		}
 	}
 	g.growths[i].claims[e.Class] += e.N
+	if e.Workload != "" {
+		g.growths[i].of = append(g.growths[i].of, e.Workload)
+	}
 }
 
 func (t *truth) answered(e *Event) {
