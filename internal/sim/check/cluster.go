@@ -95,6 +95,9 @@ func (t *truth) applyMachine(e *Event) {
 		}
 		if w := t.writes[e.Call]; w != nil {
 			w.took = true
+			if g != nil && w.Node == "" && !m.failed {
+				g.late = e.At
+			}
 		}
 	case MachineGone:
 		if g != nil && m.by == "" {
@@ -141,6 +144,9 @@ func (t *truth) retarget(g *group, e *Event) {
 	g.target = e.N
 	if w := t.writes[e.Call]; w != nil {
 		w.took = true
+		if w.Verb == Cancel {
+			g.late = e.At
+		}
 	}
 	if more > 0 {
 		if e.Call == "" {

@@ -194,7 +194,8 @@ func provisionLate(j *Judge, e *Event) {
 	}
 }
 
-// backoffLate: some growth is asked for, of this group or another one.
+// backoffLate: some growth is asked for, of this group or another one. What did not come in time is a failure, too: how
+// long the group rests then depends on those before it.
 func backoffLate(j *Judge, e *Event) {
 	t := &j.truth
 	if !j.idle() || t.unbound == 0 || j.flying() {
@@ -203,7 +204,7 @@ func backoffLate(j *Judge, e *Event) {
 	for _, id := range sorted(t.groups) {
 		g := t.groups[id]
 		f := &g.failures
-		if f.last.IsZero() || !j.mayGrow(g) || j.sickly(g) {
+		if f.last.IsZero() || !j.mayGrow(g) || j.sickly(g) || j.since(g.late) < j.flags.BackoffMost {
 			continue
 		}
 		for _, uid := range sorted(t.pods) {

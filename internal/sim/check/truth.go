@@ -47,6 +47,7 @@ type truth struct {
 	fits        map[place]bool
 	told        map[place]string
 	keeps       map[string]string // by node; empty: it may go
+	heldBack    bool              // a budget held some node then
 	mended      []mended
 	calls, asks int
 	asked       time.Time     // when a write was last begun
@@ -87,6 +88,7 @@ type group struct {
 	vacant   []vacancy
 	lacked   int       // how many answers in a row lacked it
 	told     time.Time // when the cloud last said that its machines do not come
+	late     time.Time // when we last gave up what did not come in time
 	moved    time.Time // when its target or its machines last changed
 	keeps    bool      // the cloud did not take back a request
 	failures failures
