@@ -2,23 +2,19 @@ package sim
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 )
 
-// drawMoney gives the groups of every fourth world prices, all but some of them, and lets nodes go for cheaper ones.
-func drawMoney(text string, seed uint64) string {
-	d := drawn{rand.New(rand.NewPCG(seed, 1008))}
-	if !d.once(4) {
-		return text
-	}
+// drawMoney gives the groups of a world prices, all but some of them, and lets nodes go for cheaper ones, as further
+// flags say.
+func drawMoney(d drawn, text, flags string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		switch word, _, _ := strings.Cut(line, " "); {
 		case word == "flags":
-			line += drawBound(d) + " --consolidation=WhenCheaper --move-stay=" + d.minutes(5, 30) +
-				" --min-savings-share=" + d.of("0", "0.1", "0.3")
+			line += " --consolidation=WhenCheaper --move-stay=" + d.minutes(5, 30) +
+				" --min-savings-share=" + d.of("0", "0.1", "0.3") + flags
 		case word == "group" && !d.once(6):
 			line += fmt.Sprintf(" price=0.%d", d.in(1, 9))
 		}
@@ -27,7 +23,7 @@ func drawMoney(text string, seed uint64) string {
 	return b.String()
 }
 
-// drawBound bounds the nodes that go, in every other world with prices.
+// drawBound bounds the nodes that go, every other time.
 func drawBound(d drawn) string {
 	switch d.in(0, 5) {
 	case 0:

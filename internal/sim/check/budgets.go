@@ -55,6 +55,16 @@ type exit struct {
 	group string
 }
 
+const heldByBudget = "HeldByBudget"
+
+// HeldBack reports whether a budget held nodes when the world was last to be at rest, let one go a short while ago, or
+// lets some go right now: it may take hours until all have gone that nothing needs.
+func (j *Judge) HeldBack() bool {
+	t, n := &j.truth, len(j.truth.exits)
+	open := j.flags.Budget.Allow > 0 && j.now.Sub(j.now.Truncate(time.Hour)) < j.flags.Budget.Allow
+	return open || t.heldBack || n > 0 && j.since(t.exits[n-1].at) < time.Hour
+}
+
 // budgeted holds each removal that begins against the budget, by the machines and nodes that there are. When a write
 // was asked for counts, and not when it took effect.
 func budgeted(j *Judge, e *Event) {

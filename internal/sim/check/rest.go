@@ -1,7 +1,7 @@
 package check
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -37,6 +37,7 @@ func (t *truth) applyRest(e *Event) {
 	case Held:
 		t.calls, t.asks = e.N, e.From
 	case Rest:
+		t.heldBack = slices.Contains(slices.Collect(maps.Values(t.keeps)), heldByBudget)
 		clear(t.fits)
 		clear(t.told)
 		clear(t.keeps)
@@ -49,7 +50,7 @@ func (j *Judge) AtRest(at time.Time) (lacking []Breach) {
 	j.broken, j.seen = nil, map[string]bool{}
 	j.Observe(Event{At: at, What: Rest})
 	lacking, j.broken, j.seen = j.broken, broken, seen
-	if len(lacking) == 0 && !j.truth.peace.IsZero() {
+	if len(lacking) == 0 && !j.truth.heldBack && !j.truth.peace.IsZero() {
 		j.truth.restful = at
 	}
 	return lacking
@@ -331,7 +332,7 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 	"ReservedForMove": func(j *Judge, n *node, g *group) bool {
 		return j.flags.moves() && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
 	},
-	"HeldByBudget":                 func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },
+	heldByBudget:                   func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },
 	"Cooldown":                     func(j *Judge, n *node, g *group) bool { return j.cools(g) },
 	"DrainFailed":                  func(j *Judge, n *node, g *group) bool { return !n.touched.IsZero() },
 	"MinimalResourceLimitExceeded": func(j *Judge, n *node, g *group) bool { return true },
@@ -399,114 +400,3 @@ func still(j *Judge, e *Event) {
 		j.test(false, e, e.Call, "the world was at rest at %s, and nothing has changed it since", j.stamp(t.restful))
 	}
 }
-
-// allPacked fills the largest nodes that must stay first, and then the others, with the largest pods first.
-func allPacked(j *Judge, e *Event) {
-	t := &j.truth
-	if t.unquiet || !j.flags.ScaleDown || t.unbound > 0 {
-		return
-	}
-	var bins []*bin
-	var loose []*pod
-	kept := map[string]int{}
-	for _, name := range sorted(t.nodes) {
-		n := t.nodes[name]
-		b := &bin{node: n, cpu: n.cpu, memory: n.memory, stays: t.machineOf(n) == nil}
-		var mine []*pod
-		covered := map[*budget]int{}
-		for _, uid := range sorted(n.pods) {
-			p := n.pods[uid]
-			if p.own {
-				b.cpu, b.memory = b.cpu-p.cpu, b.memory-p.memory
-				continue
-			}
-			if p.coupled {
-				return
-			}
-			mine = append(mine, p)
-			b.stays = b.stays || j.stays(p) != ""
-			for _, c := range t.budgetsOf(p) {
-				covered[c]++
-				b.stays = b.stays || covered[c] > t.spared(c)
-			}
-		}
-		if !b.stays {
-			loose = append(loose, mine...)
-		} else {
-			for _, p := range mine {
-				b.cpu, b.memory = b.cpu-p.cpu, b.memory-p.memory
-			}
-			if m := t.machineOf(n); m != nil {
-				kept[m.group]++
-			}
-		}
-		bins = append(bins, b)
-	}
-	needed := t.pack(bins, loose, kept)
-	t.fleet = Fleet{Nodes: len(bins), Needed: needed}
-	j.test(len(bins) <= needed+needed/4+1, e, "the cluster", "%d nodes are left, and a plain packing needs %d", len(bins),
-		needed)
-}
-
-// bin is a node to be packed: what is free on it, whether it must stay, and whether a pod was put there.
-type bin struct {
-	*node
-	cpu, memory int64
-	stays, used bool
-}
-
-// pack puts pods onto nodes, and counts those that are needed. Groups keep their minimums, those in kept of them
-// by pods that must stay.
-func (t *truth) pack(bins []*bin, loose []*pod, kept map[string]int) (needed int) {
-	slices.SortStableFunc(bins, func(a, b *bin) int { return cmp.Compare(b.cpu, a.cpu) })
-	for _, b := range bins {
-		m := t.machineOf(b.node)
-		if m == nil || b.stays {
-			continue
-		}
-		if g := t.groups[m.group]; g != nil && kept[g.id] < g.min {
-			b.stays = true
-			kept[g.id]++
-		}
-	}
-	slices.SortStableFunc(bins, func(a, b *bin) int {
-		switch {
-		case a.stays == b.stays:
-			return 0
-		case a.stays:
-			return -1
-		}
-		return 1
-	})
-	slices.SortStableFunc(loose, func(a, b *pod) int { return cmp.Compare(b.cpu, a.cpu) })
-	for _, p := range loose {
-		i := slices.IndexFunc(bins, func(b *bin) bool { return b.cpu >= p.cpu && b.memory >= p.memory })
-		if i >= 0 {
-			bins[i].cpu, bins[i].memory, bins[i].used = bins[i].cpu-p.cpu, bins[i].memory-p.memory, true
-		}
-	}
-	for _, b := range bins {
-		if b.stays || b.used {
-			needed++
-		}
-	}
-	return needed
-}
-
-// spared is how many pods a budget lets go at once.
-func (t *truth) spared(b *budget) int {
-	ready := 0
-	for _, p := range t.pods {
-		if slices.Contains(b.workloads, p.workload) && t.ready(p) {
-			ready++
-		}
-	}
-	return max(0, ready-b.min)
-}
-
-// Fleet is how many nodes there were when the world was last asked whether it is at rest, and how many a
-// plain packing needs.
-type Fleet struct{ Nodes, Needed int }
-
-// Fleet is as it was found at rest; zero where it is not judged.
-func (j *Judge) Fleet() Fleet { return j.truth.fleet }
