@@ -85,6 +85,24 @@ func TestWhichBudgetHolds(t *testing.T) {
 	}
 }
 
+// TestWhatTheCloudTakes: nodes whose machine the cloud is about to take are held by no budget, and take no place from
+// others.
+func TestWhatTheCloudTakes(t *testing.T) {
+	taken := []budget.Exit{{Group: "web", Reason: budget.Interrupted, At: noon.Add(-time.Minute), Count: 2}}
+	b := budget.Open([]budget.Budget{
+		{Nodes: count(2)},
+		{Rate: &budget.Rate{Count: 2, Over: time.Hour}, Of: ofGroup("web")},
+	}, budget.Use{Now: noon, Groups: groups, Nodes: []int{7, 4}, Going: taken, Begun: taken})
+	for _, reason := range []budget.Reason{budget.Interrupted, budget.Underutilized} {
+		if h := b.Ask(0, reason, 2); h != nil {
+			t.Errorf("two nodes go for %s, and %s holds them", reason, h.Detail)
+		}
+	}
+	if b.Ask(0, budget.Underutilized, 3) == nil || b.Ask(0, budget.Interrupted, 3) != nil {
+		t.Error("two nodes may go for another reason, and as many as there are for this one")
+	}
+}
+
 // TestTheLongestSpeaks: of several budgets that hold a node, the one that does so for longest is named.
 func TestTheLongestSpeaks(t *testing.T) {
 	b := budget.Open([]budget.Budget{

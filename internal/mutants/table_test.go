@@ -49,7 +49,7 @@ var table = []mutant{
 		`case v.Wanted && d.Stage == model.Evicting:`, `case false:`},
 	{"L7: the taint is kept where pending pods fit", "internal/removal/next.go", unit, `case v.Wanted:`, `case false:`},
 	{"services lose pods while no controller works", "internal/removal/failure.go", unit | play,
-		`|| !mayMake(d) {`, `|| false {`},
+		`|| !mayMake(d) {`, `|| !mayMake(d) && false {`},
 	{"that a pod was moved is forgotten once its controller has settled", "internal/removal/failure.go", unit,
 		`known = time.Hour`, `known = time.Second`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
