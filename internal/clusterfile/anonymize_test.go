@@ -197,6 +197,11 @@ func TestNoNameIsLeft(t *testing.T) {
 	f.fill(reflect.ValueOf(c.Inventory).Elem(), "inventory", 12)
 	f.fill(reflect.ValueOf(&c.Memory).Elem(), "memory", 12)
 	c.Memory.Written, c.Inventory.AsOf = c.Time, c.Time
+	for i := range c.Inventory.Groups {
+		for j := range c.Inventory.Groups[i].Instances {
+			c.Inventory.Groups[i].Instances[j].State = provider.Running
+		}
+	}
 	for i := range c.Memory.Asks {
 		for j := range c.Memory.Asks[i].Units {
 			c.Memory.Asks[i].Units[j].State = model.UnitMade
@@ -231,7 +236,7 @@ var mayStay = strings.Fields(`
 	ContainerPort.Protocol Drain.Code Drain.Stage Error.Code Error.Kind Error.Op
 	Exit.Reason
 	FlexPersistentVolumeSource.Options_key Group.OwnLabels Hold.Op Hold.Reason HostPathVolumeSource.Type
-	Instance.State LabelSelector.MatchLabels_key LabelSelectorRequirement.Key LabelSelectorRequirement.Operator Move.Reason
+	LabelSelector.MatchLabels_key LabelSelectorRequirement.Key LabelSelectorRequirement.Operator Move.Reason
 	NodeCondition.Reason NodeCondition.Status NodeCondition.Type NodeSelectorRequirement.Key
 	NodeSelectorRequirement.Operator NodeStatus.Allocatable_key NodeStatus.Capacity_key
 	NodeStatus.DeclaredFeatures NodeSystemInfo.Architecture NodeSystemInfo.KubeletVersion
@@ -261,10 +266,10 @@ func TestAnonymize(t *testing.T) {
 			{Key: "size", Operator: corev1.NodeSelectorOpGt, Values: []string{"9"}},
 			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"eu-1b", "eu-1c"}},
 		}}}}
-	blue := provider.Group{ID: "blue", Instances: []provider.Instance{{ID: "b", Zone: "eu-1a"}}}
+	blue := provider.Group{ID: "blue", Instances: []provider.Instance{{ID: "b", Zone: "eu-1a", State: provider.Running}}}
 	c := &Cluster{
 		Time: at, Memory: model.Memory{Written: at, Unneeded: map[string]time.Time{"b": at}},
-		Inventory: &provider.Inventory{Groups: []provider.Group{blue}},
+		Inventory: &provider.Inventory{AsOf: at, Groups: []provider.Group{blue}},
 		Objects: []runtime.Object{
 			node("a", map[string]string{"size": "9", "zone": "eu-1a"}),
 			node("b", map[string]string{"size": "10", "zone": "eu-1b"}),

@@ -2,14 +2,19 @@ package clusterfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -22,6 +27,7 @@ const MostNodes = 100_000
 // checkGroups finds numbers that no cloud has. The error names the field, below the path.
 func checkGroups(path string, in *provider.Inventory) error {
 	seen := map[provider.GroupID]bool{}
+	machines := map[provider.InstanceID]string{}
 	for i := range in.Groups {
 		g, at := &in.Groups[i], fmt.Sprintf("%sgroups[%d]", path, i)
 		switch {
@@ -33,6 +39,11 @@ func checkGroups(path string, in *provider.Inventory) error {
 		seen[g.ID] = true
 		if err := checkGroup(at, g); err != nil {
 			return fmt.Errorf("%w (group %s)", err, g.ID)
+		}
+		for j := range g.Instances {
+			if err := checkInstance(fmt.Sprintf("%s.instances[%d]", at, j), &g.Instances[j], machines); err != nil {
+				return fmt.Errorf("%w (group %s)", err, g.ID)
+			}
 		}
 	}
 	for i, p := range in.Pools {
@@ -89,6 +100,21 @@ func checkGroup(at string, g *provider.Group) error {
 	return nil
 }
 
+// checkInstance looks at one machine. seen are those before it, with where they stand.
+func checkInstance(at string, in *provider.Instance, seen map[provider.InstanceID]string) error {
+	states := []provider.State{provider.Creating, provider.Running, provider.Deleting}
+	switch before, twice := seen[in.ID]; {
+	case in.ID == "":
+		return fmt.Errorf("%s.id: missing", at)
+	case twice:
+		return fmt.Errorf("%s.id: %q is there twice, as %s", at, in.ID, before)
+	case !slices.Contains(states, in.State):
+		return fmt.Errorf("%s.state: %q is none of %v", at, in.State, states)
+	}
+	seen[in.ID] = at
+	return nil
+}
+
 func limits(at string, least, most int) error {
 	switch {
 	case least < 0 || least > MostNodes:
@@ -115,9 +141,33 @@ func checkObject(obj runtime.Object) error {
 			err = amounts("spec.resources.requests", o.Spec.Resources.Requests)
 		}
 		return err
+	case *policyv1.PodDisruptionBudget:
+		return budget(&o.Spec)
 	}
 	return nil
 }
+
+// budget finds what the API server refuses in a budget.
+func budget(spec *policyv1.PodDisruptionBudgetSpec) error {
+	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
+		return errors.New("spec: it has minAvailable and maxUnavailable, and may have one of them")
+	}
+	return cmp.Or(pods("spec.minAvailable", spec.MinAvailable), pods("spec.maxUnavailable", spec.MaxUnavailable))
+}
+
+// pods is an error for what is neither a number of pods nor a share of them.
+func pods(at string, n *intstr.IntOrString) error {
+	switch {
+	case n == nil:
+	case n.Type == intstr.Int && n.IntVal < 0:
+		return fmt.Errorf("%s: %d is below 0", at, n.IntVal)
+	case n.Type == intstr.String && !share.MatchString(n.StrVal):
+		return fmt.Errorf("%s: %q is neither a number nor a share from 0%% to 100%%", at, n.StrVal)
+	}
+	return nil
+}
+
+var share = regexp.MustCompile(`^(0*[0-9]{1,2}|0*100)%$`)
 
 func requests(field string, containers []corev1.Container) error {
 	for i := range containers {
@@ -133,17 +183,25 @@ func requests(field string, containers []corev1.Container) error {
 }
 
 func amounts(at string, list corev1.ResourceList) error {
-	wrong := corev1.ResourceName("")
-	for name, q := range list {
-		if q.Sign() < 0 && (wrong == "" || name < wrong) {
-			wrong = name
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		q := list[name]
+		most := int64(math.MaxInt64) - 1 // reading makes all above it math.MaxInt64
+		if name == corev1.ResourceCPU {
+			most /= 1000 // it is counted in thousandths
+		}
+		switch {
+		case q.Sign() < 0:
+			return fmt.Errorf("%s[%s]: %s is below 0", at, name, q.String())
+		case isAbove(q, most):
+			return fmt.Errorf("%s[%s]: it is more than can be counted (%d)", at, name, most)
 		}
 	}
-	if wrong == "" {
-		return nil
-	}
-	q := list[wrong]
-	return fmt.Errorf("%s[%s]: %s is below 0", at, wrong, q.String())
+	return nil
+}
+
+// isAbove compares an amount, which may have more digits than any machine has memory for.
+func isAbove(q resource.Quantity, most int64) bool {
+	return -int64(q.AsDec().Scale()) > 30 || q.CmpInt64(most) > 0
 }
 
 // No node has more than mostCores, or more than mostOfAny of anything else: eight petabytes, in bytes.
@@ -158,7 +216,7 @@ func atMost(at string, list corev1.ResourceList) error {
 		if name == corev1.ResourceCPU {
 			most = mostCores
 		}
-		if q.CmpInt64(most) > 0 {
+		if isAbove(q, most) {
 			return fmt.Errorf("%s[%s]: %s is more than any machine has (%d)", at, name, q.String(), most)
 		}
 	}

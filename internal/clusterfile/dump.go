@@ -48,8 +48,14 @@ func readDump(data []byte) (parsed, error) {
 			return parsed{}, fmt.Errorf("%s: %w", dumpKind, err)
 		}
 	}
-	if d.Time.IsZero() {
+	switch {
+	case d.Time.IsZero():
 		return parsed{}, fmt.Errorf("%s: time: missing", dumpKind)
+	case d.Inventory != nil && d.Inventory.AsOf.IsZero():
+		return parsed{}, fmt.Errorf("%s: inventory.asOf: missing: when the cloud was read", dumpKind)
+	case d.Inventory != nil && d.Inventory.AsOf.After(d.Time):
+		return parsed{}, fmt.Errorf("%s: inventory.asOf: %s is after the time of the dump, %s", dumpKind,
+			d.Inventory.AsOf.Format(time.RFC3339), d.Time.Format(time.RFC3339))
 	}
 	out := parsed{dump: &d, groups: d.Inventory}
 	if len(d.Memory) > 0 {

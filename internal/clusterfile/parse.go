@@ -30,6 +30,7 @@ type parsed struct {
 	groups  *provider.Inventory
 	memory  *model.Memory
 	skipped string // a kind that is not read
+	file    string
 	newest  time.Time
 }
 
@@ -45,7 +46,11 @@ func (p piece) wrongAt(data []byte, err error) error {
 			if n, bad := strconv.Atoi(m[2]); bad == nil && n > 0 {
 				line += n - 1
 			}
-			err = errors.New(strings.Replace(err.Error(), m[0], m[1], 1))
+			text, _, _ := strings.Cut(strings.Replace(err.Error(), m[0], m[1], 1), "\n") // the first of several
+			err = errors.New(text)
+		} else if number := endless.FindIndex(p.data); number != nil {
+			line += linesBefore(p.data, int64(number[0]))
+			err = fmt.Errorf("%s: no number of a cluster is endless, or none", bytes.TrimSpace(p.data[number[0]:number[1]]))
 		}
 	case errors.As(err, &typed):
 		line += linesBefore(data, typed.Offset)
@@ -57,6 +62,9 @@ func (p piece) wrongAt(data []byte, err error) error {
 
 // yamlLine is how the YAML parser names a line of what it was given.
 var yamlLine = regexp.MustCompile(`(yaml: )(?:unmarshal errors:\s+)?line (\d+): `)
+
+// endless finds a number of YAML that JSON lacks, with its field.
+var endless = regexp.MustCompile(`(?i)[^\s{,]+[ \t]+[-+]?\.(inf|nan)\b`)
 
 func linesBefore(data []byte, offset int64) int {
 	return bytes.Count(data[:min(max(0, int(offset)), len(data))], []byte("\n"))
@@ -88,6 +96,7 @@ func (p piece) parse() ([]parsed, error) {
 	}
 	all, err := p.parsed()
 	for i := range all {
+		all[i].file = p.file
 		if relative { // it says when it was written
 			all[i].newest = p.written
 		}
@@ -99,7 +108,7 @@ func (p piece) parsed() ([]parsed, error) {
 	data := p.data
 	if p.yaml {
 		var err error
-		if data, err = yaml.YAMLToJSON(p.data); err != nil {
+		if data, err = yaml.YAMLToJSONStrict(p.data); err != nil {
 			return nil, p.wrongAt(nil, err)
 		}
 		if string(data) == "null" {

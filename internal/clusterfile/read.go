@@ -58,8 +58,12 @@ func ReadGroups(ctx context.Context, name string) (*provider.Inventory, error) {
 // filesOf lists the files that are meant. In folders, those that end like YAML or JSON are.
 func filesOf(paths []string) ([]string, error) {
 	var out []string
-	for _, path := range paths {
+	var seen []os.FileInfo
+	for i, path := range paths {
 		if path == "-" {
+			if slices.Contains(paths[:i], path) {
+				return nil, errors.New("read a cluster: standard input is given twice, and can be read once")
+			}
 			out = append(out, path)
 			continue
 		}
@@ -67,6 +71,10 @@ func filesOf(paths []string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read a cluster: %w", err)
 		}
+		if slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
+			return nil, fmt.Errorf("read a cluster: %s is given twice", path)
+		}
+		seen = append(seen, info)
 		if !info.IsDir() {
 			out = append(out, path)
 			continue
@@ -228,6 +236,8 @@ type builder struct {
 	at      map[key]int // where an object is
 	dump    *dump
 	newest  time.Time
+	// groupsOf and dumpOf are the files that have them.
+	groupsOf, dumpOf string
 }
 
 func (b *builder) add(p parsed) error {
@@ -249,22 +259,30 @@ func (b *builder) add(p parsed) error {
 	if p.skipped != "" {
 		c.Skipped[p.skipped]++
 	}
+	if p.dump != nil && b.dump != nil {
+		return errTwice("a dump", b.dumpOf, p.file)
+	}
 	if p.groups != nil {
 		if c.Inventory != nil {
-			return errors.New("read a cluster: the files have node groups twice")
+			return errTwice("node groups", b.groupsOf, p.file)
 		}
-		c.Inventory = p.groups
+		c.Inventory, b.groupsOf = p.groups, p.file
 	}
 	if p.memory != nil && b.dump == nil {
 		c.Memory = *p.memory
 	}
 	if p.dump != nil {
-		if b.dump != nil {
-			return errors.New("read a cluster: the files have two dumps; give one at a time")
-		}
-		b.dump = p.dump
+		b.dump, b.dumpOf = p.dump, p.file
 	}
 	return nil
+}
+
+// errTwice is what may be there once, in a file and in the same one or another.
+func errTwice(what, first, second string) error {
+	if first == second {
+		return fmt.Errorf("read a cluster: %s has %s twice", first, what)
+	}
+	return fmt.Errorf("read a cluster: both %s and %s have %s: give one of them", first, second, what)
 }
 
 func (b *builder) built(files []string) (*Cluster, error) {

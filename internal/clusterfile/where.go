@@ -26,15 +26,38 @@ func located(err error, data []byte, into any, exact bool) error {
 	if err == nil {
 		return nil
 	}
-	if typed := (*json.UnmarshalTypeError)(nil); errors.As(err, &typed) && typed.Field != "" {
-		return err
-	}
 	path, why := firstWrong(reflect.TypeOf(into), data, exact)
 	if why == nil || path == "" {
 		return err
 	}
+	if typed := (*json.UnmarshalTypeError)(nil); errors.As(why, &typed) {
+		return &wrongType{path, typed.Value, typed.Type.Kind(), err}
+	}
 	return fmt.Errorf("%s: %w", path, why)
 }
+
+// wrongType is a value of another type than its field's. err is the whole document's, which knows the line.
+type wrongType struct {
+	path, value string
+	want        reflect.Kind
+	err         error
+}
+
+func (e *wrongType) Error() string {
+	want := map[reflect.Kind]string{
+		reflect.String: "a text", reflect.Bool: "true or false", reflect.Struct: "an object", reflect.Map: "an object",
+		reflect.Slice: "a list", reflect.Float64: "a number that fits into float64",
+	}[e.want]
+	if want == "" {
+		want = fmt.Sprintf("a whole number that fits into %s", e.want)
+	}
+	if number, ok := strings.CutPrefix(e.value, "number "); ok {
+		return fmt.Sprintf("%s: %s is not %s", e.path, number, want)
+	}
+	return fmt.Sprintf("%s: it is of type %s, and not %s", e.path, e.value, want)
+}
+
+func (e *wrongType) Unwrap() error { return e.err }
 
 // firstWrong finds the field of a type that data cannot be read as.
 func firstWrong(t reflect.Type, data []byte, exact bool) (path string, err error) {

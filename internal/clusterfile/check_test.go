@@ -1,0 +1,123 @@
+package clusterfile_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
+)
+
+// dumpHead begins a dump.
+const dumpHead = "apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: \"2026-01-01T00:00:00Z\"\n"
+
+// TestWhatNoClusterIs: what cannot be meant is refused before anything is computed. Each error names the field.
+func TestWhatNoClusterIs(t *testing.T) {
+	machines := func(list string) string {
+		return dumpHead + "inventory: {asOf: \"2026-01-01T00:00:00Z\", groups: [{id: a, max: 3, instances: [" + list +
+			"]}]}\n"
+	}
+	budget := func(spec string) string {
+		return "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: " + spec + "\n"
+	}
+	requests := func(list string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{resources: {requests: " + list + "}}]}\n"
+	}
+	const at = "stdin:1: Dump: inventory.groups[0].instances"
+	for text, want := range map[string]string{
+		machines("{id: i, state: Foo}"): at + `[0].state: "Foo" is none of [Creating Running Deleting] (group a)`,
+		machines("{id: i}"):             at + `[0].state: "" is none of`,
+		machines("{state: Running}"):    at + "[0].id: missing",
+		machines("{id: i, state: Running}, {id: i, state: Running}"): at +
+			`[1].id: "i" is there twice, as inventory.groups[0].instances[0]`,
+		dumpHead + "inventory: {groups: []}\n":             "stdin:1: Dump: inventory.asOf: missing",
+		dumpHead + "inventory: {asOf: null, groups: []}\n": "stdin:1: Dump: inventory.asOf: missing",
+		dumpHead + "inventory: {asOf: \"2026-01-01T00:00:01Z\"}\n": "Dump: inventory.asOf: 2026-01-01T00:00:01Z is after " +
+			"the time of the dump, 2026-01-01T00:00:00Z",
+		nodeYAML + "spec: {}\nspec: {}\n":                       `stdin:6: yaml: key "spec" already set in map`,
+		budget("{minAvailable: 1, maxUnavailable: 1}"):          "PodDisruptionBudget b: spec: it has minAvailable and",
+		budget("{minAvailable: -1}"):                            "spec.minAvailable: -1 is below 0",
+		budget("{maxUnavailable: 150%}"):                        `spec.maxUnavailable: "150%" is neither a number nor a share`,
+		budget("{minAvailable: half}"):                          `spec.minAvailable: "half" is neither a number nor a share`,
+		requests("{cpu: 100E}"):                                 "spec.containers[0].resources.requests[cpu]: it is more than",
+		requests("{memory: 100Ei}"):                             "resources.requests[memory]: it is more than can be counted",
+		requests("{memory: 1e999999999}"):                       "resources.requests[memory]: it is more than can be counted",
+		strings.ReplaceAll(nodeJSON, `"n1"`, `"n1","labels":7`): "stdin:1: Node n1: metadata.labels: it is of type number",
+	} {
+		if _, err := read(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("read %q: error %v, want one with %q", text, err, want)
+		}
+	}
+	for _, spec := range []string{"{}", "{minAvailable: 0}", "{maxUnavailable: 100%}", "{minAvailable: 50%}"} {
+		if _, err := read(t, budget(spec)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGivenTwice: each error names the files.
+func TestGivenTwice(t *testing.T) {
+	dir := put(t, map[string]string{"a.yaml": nodeYAML, "b.yaml": dumpHead, "c.yaml": dumpHead,
+		"d.yaml": "groups: []\n", "e.yaml": "groups: []\n"})
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, c := range []struct {
+		paths []string
+		want  string
+	}{
+		{[]string{in("a.yaml"), in("a.yaml")}, in("a.yaml") + " is given twice"},
+		{[]string{in("a.yaml"), dir + "/../" + filepath.Base(dir) + "/a.yaml"}, "a.yaml is given twice"},
+		{[]string{dir, dir}, dir + " is given twice"},
+		{[]string{"-", in("a.yaml"), "-"}, "standard input is given twice"},
+		{[]string{in("b.yaml"), in("c.yaml")}, "both " + in("b.yaml") + " and " + in("c.yaml") + " have a dump"},
+		{[]string{in("d.yaml"), in("e.yaml")}, "both " + in("d.yaml") + " and " + in("e.yaml") + " have node groups"},
+	} {
+		_, err := clusterfile.Read(t.Context(), c.paths, strings.NewReader(""))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("read %v: error %v, want one with %q", c.paths, err, c.want)
+		}
+	}
+}
+
+// TestNumbersThatNoClusterHas: each names the field.
+func TestNumbersThatNoClusterHas(t *testing.T) {
+	dump := func(inventory string) string {
+		return dumpHead + "inventory: " + inventory + "\n"
+	}
+	group := func(fields string) string {
+		return dump("{asOf: \"2026-01-01T00:00:00Z\", groups: [{id: a, min: 0, max: 3}, {id: b, " + fields + "}]}")
+	}
+	node := func(fields string) string {
+		return "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n" + fields + "\n"
+	}
+	for text, want := range map[string]string{
+		group("min: -1"):                      "Dump: inventory.groups[1].min: -1 is not between 0 and 100000 (group b)",
+		group("min: 2, max: 1"):               "inventory.groups[1].max: 1 is below min, 2",
+		group("target: -5"):                   "inventory.groups[1].target: -5 is not between 0 and 100000",
+		group("target: 2000000000"):           "inventory.groups[1].target: 2000000000 is not between",
+		group("pricePerHour: -1"):             "inventory.groups[1].pricePerHour: -1 is not a price",
+		group("pricePerHour: .nan"):           "stdin:4: pricePerHour: .nan: no number",
+		group("pricePerHour: 1e999"):          "inventory.groups[1].pricePerHour: it is of type string",
+		group("prices: [{perHour: -2}]"):      "inventory.groups[1].prices[0].perHour: -2 is not a price",
+		group("size: 3"):                      "Dump: inventory.groups[1].size: there is no such field",
+		group("min: many"):                    "Dump: inventory.groups[1].min: it is of type string, and not a whole number",
+		group("id: a"):                        `yaml: key "id" already set in map`,
+		group("min: 1.5"):                     "inventory.groups[1].min: 1.5 is not a whole number that fits into int",
+		group("target: 1}, {id: b"):           `inventory.groups[2].id: "b" is there twice`,
+		group("target: 1}, {target: 2"):       "inventory.groups[2].id: missing",
+		dump("{pools: [{id: p, min: -2}]}"):   "inventory.pools[0].min: -2 is not between",
+		dump("{}") + "colour: red\n":          "Dump: colour: there is no such field",
+		"groups: [{id: a, target: -1}]\n":     "node groups: groups[0].target: -1 is not between",
+		"groups: [{id: a, mx: 1}]\n":          "node groups: groups[0].mx: there is no such field",
+		node("status: {capacity: {cpu: 4x}}"): "stdin:1: Node n1: status.capacity[cpu]: quantities must match",
+		node("status: {capacity: {cpu: -4}}"): "Node n1: status.capacity[cpu]: -4 is below 0",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}, {resources: {requests: {memory: lots}}}]}\n": "Pod p: spec.containers[1].resources.requests[memory]: quantities",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: -1}}}]}\n":        "Pod p: spec.containers[0].resources.requests[cpu]: -1 is below 0",
+		"apiVersion: plimsoll.dev/v2\nkind: Dump\ntime: \"2026-01-01T00:00:00Z\"\n":                                                  `stdin:1: Dump: apiVersion: "plimsoll.dev/v2" is not known; want plimsoll.dev/v1alpha1`,
+		"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: yesterday\n":                                                           "Dump: time: parsing time",
+	} {
+		_, err := read(t, text)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "stdin:") {
+			t.Errorf("read %q: error %v, want one with %q", text, err, want)
+		}
+	}
+}
