@@ -203,6 +203,9 @@ func (t *truth) applyNode(e *Event) {
 	case NodeReady, NodeUnready:
 		n.ready, n.changed = e.What == NodeReady, e.At
 		n.ever = n.ever || n.ready
+		if !n.ready {
+			t.lose(n.pods, e.At)
+		}
 		if m != nil && n.ready {
 			if g := t.groups[m.group]; g != nil && m.made.After(g.failures.last) {
 				g.failures = failures{} // it makes machines again
@@ -212,6 +215,7 @@ func (t *truth) applyNode(e *Event) {
 			m.unit.over, m.unit.ready, m.unit.node = true, e.At, n.name
 		}
 	case NodeEnd:
+		t.lose(n.pods, e.At)
 		if m != nil {
 			m.node = ""
 			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
@@ -234,6 +238,15 @@ func (t *truth) applyNode(e *Event) {
 		}
 	case Uncordoned:
 		n.cordoned, n.withheld = "", false
+	}
+}
+
+// lose notes that pods do not serve any more, which was not our doing.
+func (t *truth) lose(pods map[string]*pod, at time.Time) {
+	for _, p := range pods {
+		if w := t.workloads[p.workload]; w != nil {
+			w.lost = at
+		}
 	}
 }
 
@@ -265,11 +278,11 @@ func (t *truth) applyPod(e *Event) {
 			w = &workload{}
 			t.workloads[e.Workload] = w
 		}
-		w.want, w.kept, w.owed = e.N, e.Kept, nil
+		w.want, w.kept, w.owed, w.lost = e.N, e.Kept, nil, e.At
 		t.stirred = e.At
 		return
 	case BudgetIs:
-		t.budgets[e.Name] = &budget{min: e.Min, workloads: e.Workloads}
+		t.budgets[e.Name] = &budget{min: e.Min, workloads: e.Workloads, said: e.At}
 		return
 	case BudgetEnd:
 		delete(t.budgets, e.Name)
@@ -288,6 +301,9 @@ func (t *truth) applyPod(e *Event) {
 	case PodStarted:
 		p.started = true
 	case PodEnds:
+		if e.Call == "" {
+			t.lose(map[string]*pod{p.uid: p}, e.At)
+		}
 		p.ending, p.ends, p.byUs = true, e.When, e.Call != ""
 		if e.Call != "" && !p.own {
 			if n != nil {
@@ -309,6 +325,9 @@ func (t *truth) applyPod(e *Event) {
 			}
 		}
 	case PodEnd:
+		if !p.ending {
+			t.lose(map[string]*pod{p.uid: p}, e.At)
+		}
 		delete(t.pods, p.uid)
 		if p.node == "" {
 			t.unbound, t.waited = t.unbound-1, e.At

@@ -11,7 +11,7 @@ var movingRules = []rule{
 		"--scale-down-unneeded-time, nor at a constant load as soon after its boot as that took.", map[What]func(*Judge,
 		*Event){Tainted: lasting}},
 	{"N9", "No eviction goes beyond a budget, and no pod of a service without one is its last ready one, taken by us " +
-		"while the successor of another one has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
+		"while another one of it has no node.", map[What]func(*Judge, *Event){PodEnds: served}},
 	{"N10", "A pod that we evicted waits no longer than its controller and the drain's end need, no node is bought for " +
 		"it like the one that it had, and it is evicted by us at most twice within an hour.",
 		map[What]func(*Judge, *Event){PodEnds: seldom, Sees: housed, Buys: boughtFor}},
@@ -61,6 +61,11 @@ func (t *truth) ready(p *pod) bool {
 	return p.started && !p.ending && n != nil && n.ready
 }
 
+// counted is how long the controller of budgets may take to count pods that stopped serving.
+const counted = 2 * time.Second
+
+const controllersDown = "controllers=down"
+
 func served(j *Judge, e *Event) {
 	t := &j.truth
 	p := t.pods[e.Pod]
@@ -74,14 +79,19 @@ func served(j *Judge, e *Event) {
 			continue
 		}
 		covered = true
-		left := 0
+		left, lost := 0, b.said
+		for _, of := range b.workloads {
+			if w := t.workloads[of]; w != nil {
+				lost = later(lost, w.lost)
+			}
+		}
 		for _, o := range t.pods {
 			if slices.Contains(b.workloads, o.workload) && o != p && t.ready(o) {
 				left++
 			}
 		}
-		// What was lost within the controller's time was not our doing.
-		if !t.ready(p) || j.since(t.stirred) < settled {
+		// The budget's controller may not have seen what was lost without us a moment ago.
+		if !t.ready(p) || j.since(lost) < counted || t.on(controllersDown) || j.since(t.since[controllersDown]) < counted {
 			continue
 		}
 		j.test(left >= b.min, e, name, "%d ready pods are left of %d, since %s is evicted", left, b.min, p.uid)
@@ -98,12 +108,12 @@ func served(j *Judge, e *Event) {
 		if t.ready(o) {
 			left++
 		}
-		if o.from != nil && o.node == "" {
+		if o.node == "" && (o.from != nil || j.since(o.made) > j.tolerance()) {
 			lacking++
 		}
 	}
-	j.test(left > 0 || lacking == 0, e, p.workload, "%s was its last ready pod of %d, and %d that come for evicted ones "+
-		"have no node", p.uid, w.want, lacking)
+	j.test(left > 0 || lacking == 0, e, p.workload, "%s was its last ready pod of %d; other pods without a node: %d",
+		p.uid, w.want, lacking)
 }
 
 // seldom: of pods that are alike the judge cannot tell which was evicted before, and takes the one that

@@ -194,12 +194,14 @@ type moved struct {
 type workload struct {
 	want int
 	kept bool
-	owed []*moved // evicted, and not replaced yet
+	owed []*moved  // evicted, and not replaced yet
+	lost time.Time // when one of its pods last stopped serving without us, or another number was wanted
 }
 
 type budget struct {
 	min       int
 	workloads []string
+	said      time.Time
 }
 
 // write is a call of ours.
