@@ -370,34 +370,51 @@ instances:
 perCore: 0.03
 perGiB: 0.004
 perUnit: {nvidia.com/gpu: 2}
+commitments:
+- {name: r, types: [m5.large], zone: a, capacityType: on-demand, nodes: 3, perHour: 0}
+- {name: s, cores: 0.5, perHour: 0.01}
+- {name: t, gib: 64, perHour: 0.002}
 `
 	core, gib := 0.03, 0.004
 	want := &model.Prices{Currency: "EUR", Groups: map[provider.GroupID]float64{"web": 0.2},
 		Instances: []provider.Price{{InstanceType: "m5.large", PerHour: 0.1},
 			{InstanceType: "m5.large", Zone: "a", CapacityType: provider.Spot}}, PerCore: &core, PerGiB: &gib,
-		PerUnit: map[corev1.ResourceName]float64{"nvidia.com/gpu": 2}}
+		PerUnit: map[corev1.ResourceName]float64{"nvidia.com/gpu": 2},
+		Commitments: []model.Commitment{
+			{Name: "r", Types: []string{"m5.large"}, Zone: "a", CapacityType: provider.OnDemand, Amount: 3},
+			{Name: "s", Unit: model.CommittedCores, Amount: 0.5, PerHour: 0.01},
+			{Name: "t", Unit: model.CommittedGiB, Amount: 64, PerHour: 0.002}}}
 	got, err := ReadPrices(write(t, "prices.yaml", good))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for text, want := range map[string]string{
-		"currency: euro\ngroups: {a: 1}\n":                            "currency: \"euro\" is not",
-		"currency: EUR\n":                                             "no price in it",
-		"groups: {a: -1}\n":                                           "groups.a: -1 is not a price",
-		"groups: {a: .nan}\n":                                         "groups.a: NaN is not a price",
-		"groups: {a: 1}\nb: 2\n":                                      "field b not found",
-		"groups: [a]\n":                                               "groups, instances",
-		"instances: [{type: a, perhour: 1}]\n":                        "field perhour not found",
-		"instances: [{type: a}]\n":                                    "instances[0].perHour",
-		"instances: [{perHour: 1}]\n":                                 "instances[0].type",
-		"instances: [{type: a, perHour: -2}]\n":                       "instances[0].perHour: -2 is not a price",
-		"perCore: 0.1\n":                                              "perCore and perGiB",
-		"perCore: .inf\nperGiB: 1\n":                                  "perCore: +Inf is not a price",
-		"perUnit: {nvidia.com/gpu: 1}\n":                              "perCore and perGiB are missing",
-		"perCore: 1\nperGiB: 1\nperUnit: {gpu: 1}\n":                  "perUnit: \"gpu\" is no extended resource",
-		"perCore: 1\nperGiB: 1\nperUnit: {a.io/b: -1}\n":              "perUnit.a.io/b: -1 is not a price",
-		"instances: [{type: a, capacityType: Spot, perHour: 1}]\n":    "instances[0].capacityType",
-		"instances: [{type: a, perHour: 1}, {type: a, perHour: 2}]\n": "instances[1]: the same type",
+		"currency: euro\ngroups: {a: 1}\n":                                              "currency: \"euro\" is not",
+		"currency: EUR\n":                                                               "no price in it",
+		"groups: {a: -1}\n":                                                             "groups.a: -1 is not a price",
+		"groups: {a: .nan}\n":                                                           "groups.a: NaN is not a price",
+		"groups: {a: 1}\nb: 2\n":                                                        "field b not found",
+		"groups: [a]\n":                                                                 "groups, instances",
+		"instances: [{type: a, perhour: 1}]\n":                                          "field perhour not found",
+		"instances: [{type: a}]\n":                                                      "instances[0].perHour",
+		"instances: [{perHour: 1}]\n":                                                   "instances[0].type",
+		"instances: [{type: a, perHour: -2}]\n":                                         "instances[0].perHour: -2 is not a price",
+		"perCore: 0.1\n":                                                                "perCore and perGiB",
+		"perCore: .inf\nperGiB: 1\n":                                                    "perCore: +Inf is not a price",
+		"commitments: [{nodes: 1, perHour: 1}]\n":                                       "commitments[0].name",
+		"commitments: [{name: a, perHour: 1}]\n":                                        "commitments[0]: want one of nodes",
+		"commitments: [{name: a, nodes: 1, cores: 1, perHour: 1}]\n":                    "commitments[0]: want one of nodes",
+		"commitments: [{name: a, nodes: 0, perHour: 1}]\n":                              "commitments[0]: 0 is no number",
+		"commitments: [{name: a, nodes: .nan, perHour: 1}]\n":                           "commitments[0]: NaN is no number",
+		"commitments: [{name: a, nodes: 1}]\n":                                          "commitments[0].perHour: the price is missing",
+		"commitments: [{name: a, nodes: 1, perHour: -1}]\n":                             "commitments[0].perHour: -1 is not a price",
+		"commitments: [{name: a, nodes: 1, perHour: 1, capacityType: x}]\n":             "commitments[0].capacityType",
+		"commitments: [{name: a, nodes: 1, perHour: 1}, {name: a, gib: 1, perHour: 1}]": "commitments[1].name: there is",
+		"perUnit: {nvidia.com/gpu: 1}\n":                                                "perCore and perGiB are missing",
+		"perCore: 1\nperGiB: 1\nperUnit: {gpu: 1}\n":                                    "perUnit: \"gpu\" is no extended resource",
+		"perCore: 1\nperGiB: 1\nperUnit: {a.io/b: -1}\n":                                "perUnit.a.io/b: -1 is not a price",
+		"instances: [{type: a, capacityType: Spot, perHour: 1}]\n":                      "instances[0].capacityType",
+		"instances: [{type: a, perHour: 1}, {type: a, perHour: 2}]\n":                   "instances[1]: the same type",
 	} {
 		file := write(t, "prices.yaml", text)
 		if _, err := ReadPrices(file); err == nil || !strings.Contains(err.Error(), want) ||

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -32,6 +33,24 @@ type PriceFile struct {
 	PerGiB  *float64 `yaml:"perGiB"`
 	// PerUnit are prices of one of an extended resource, such as nvidia.com/gpu, that a node has beside these.
 	PerUnit map[string]float64 `yaml:"perUnit"`
+	// Commitments are prices that hold for the first few only.
+	Commitments []CommitmentPrice `yaml:"commitments"`
+}
+
+// CommitmentPrice is what each node, core or GiB costs per hour, of the first few. Without groups and types it is for
+// all nodes.
+type CommitmentPrice struct {
+	Name         string   `yaml:"name"`
+	Groups       []string `yaml:"groups"`
+	Types        []string `yaml:"types"`
+	Zone         string   `yaml:"zone"`
+	CapacityType string   `yaml:"capacityType"`
+	// One of these.
+	Nodes *float64 `yaml:"nodes"`
+	Cores *float64 `yaml:"cores"`
+	GiB   *float64 `yaml:"gib"`
+
+	PerHour *float64 `yaml:"perHour"`
 }
 
 // InstancePrice is what a node of a type costs per hour. An empty zone or capacity type is any.
@@ -77,7 +96,8 @@ func ParsePrices(text []byte) (*model.Prices, error) {
 	}
 	var f PriceFile
 	if err := yaml.UnmarshalStrict(model.YAMLVersion.ReplaceAll(text, nil), &f); err != nil {
-		return nil, fmt.Errorf("want currency, groups, instances, perCore, perGiB and perUnit: %w", inOneLine(err))
+		return nil, fmt.Errorf("want currency, groups, instances, perCore, perGiB, perUnit and commitments: %w",
+			inOneLine(err))
 	}
 	return f.Prices()
 }
@@ -85,7 +105,7 @@ func ParsePrices(text []byte) (*model.Prices, error) {
 // isLong reports whether a document is in the long form: it has one of its fields, and not as the
 // price of a group or an instance type that is called so.
 func isLong(raw map[string]any) bool {
-	for _, key := range []string{"currency", "groups", "instances", "perUnit"} {
+	for _, key := range []string{"currency", "groups", "instances", "perUnit", "commitments"} {
 		switch raw[key].(type) {
 		case nil, int, uint64, float64:
 		default:
@@ -169,6 +189,20 @@ func (f *PriceFile) Prices() (*model.Prices, error) {
 			out.Instances = append(out.Instances, entry)
 		}
 	}
+	f.parts(out, wrong)
+	f.commitments(out, wrong)
+	if len(errs) == 0 && len(out.Groups)+len(out.Instances)+len(out.Commitments) == 0 && out.PerCore == nil {
+		wrong(errors.New("there is no price in it"))
+	}
+	if len(errs) > 0 {
+		slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+// parts checks the prices of what nodes have.
+func (f *PriceFile) parts(out *model.Prices, wrong func(error)) {
 	if (f.PerCore == nil) != (f.PerGiB == nil) {
 		wrong(errors.New("perCore and perGiB: one without the other makes no price of a node; 0 says that it costs nothing"))
 	}
@@ -191,14 +225,43 @@ func (f *PriceFile) Prices() (*model.Prices, error) {
 		}
 		out.PerUnit[corev1.ResourceName(name)] = f.PerUnit[name]
 	}
-	if len(errs) == 0 && len(out.Groups)+len(out.Instances) == 0 && out.PerCore == nil {
-		wrong(errors.New("there is no price in it"))
+}
+
+// commitments checks the prices that hold for the first few only.
+func (f *PriceFile) commitments(out *model.Prices, wrong func(error)) {
+	names := map[string]bool{}
+	for i := range f.Commitments {
+		in, at := &f.Commitments[i], fmt.Sprintf("commitments[%d]", i)
+		c := model.Commitment{Name: in.Name, Types: in.Types, Zone: in.Zone, CapacityType: in.CapacityType}
+		said := 0
+		for unit, amount := range []*float64{in.Nodes, in.Cores, in.GiB} {
+			if amount != nil {
+				said, c.Unit, c.Amount = said+1, model.CommitmentUnit(unit), *amount
+			}
+		}
+		switch {
+		case in.Name == "":
+			wrong(fmt.Errorf("%s.name: what is it called?", at))
+		case names[in.Name]:
+			wrong(fmt.Errorf("%s.name: there is another %s", at, in.Name))
+		case said != 1:
+			wrong(fmt.Errorf("%s: want one of nodes, cores and gib: what it holds for", at))
+		case !(c.Amount > 0 && c.Amount <= model.MostPrice):
+			wrong(fmt.Errorf("%s: %v is no number of what it holds for: want more than 0", at, c.Amount))
+		case in.PerHour == nil:
+			wrong(fmt.Errorf("%s.perHour: the price is missing", at))
+		case in.CapacityType != "" && in.CapacityType != provider.Spot && in.CapacityType != provider.OnDemand:
+			wrong(fmt.Errorf("%s.capacityType: %q is neither %s nor %s", at, in.CapacityType, provider.OnDemand, provider.Spot))
+		default:
+			wrong(checkPrice(at+".perHour", *in.PerHour))
+			c.PerHour = *in.PerHour
+			for _, pattern := range in.Groups {
+				c.Groups = append(c.Groups, policy.Pattern(pattern))
+			}
+			out.Commitments = append(out.Commitments, c)
+		}
+		names[in.Name] = true
 	}
-	if len(errs) > 0 {
-		slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-		return nil, errors.Join(errs...)
-	}
-	return out, nil
 }
 
 func isCurrency(code string) bool {

@@ -34,6 +34,7 @@ func (a *answer) bound() *Bound {
 	b := &Bound{}
 	counts := map[model.ClassID]int{}
 	cost, priced, served := 0.0, true, 0
+	fleet := a.fleet.Clone()
 	for i := range a.plan.Grow {
 		g := &a.plan.Grow[i]
 		if len(g.Pods) == 0 {
@@ -45,11 +46,9 @@ func (a *answer) bound() *Bound {
 			counts[pods.Class] += pods.Count
 			served += pods.Count
 		}
-		if price := a.newNodePrice(a.group(g.Group)); price != nil {
-			cost = cents(cost + *price*float64(nodes))
-		} else {
-			priced = false
-		}
+		at := a.group(g.Group)
+		more, ok := fleet.Add(at, a.snap.Groups[at].Shape, nodes)
+		cost, priced = cents(cost+more), priced && ok
 	}
 	if len(counts) == 0 {
 		return nil

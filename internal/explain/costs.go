@@ -21,41 +21,50 @@ func (a *answer) costs(p *Plan) *Costs {
 	if p.Before.CostPerHour == nil || p.After.CostPerHour == nil {
 		return nil
 	}
-	o := &Costs{Now: *p.Before.CostPerHour, AfterRemovals: *p.After.CostPerHour}
-	leaves := map[string]float64{} // by node that is there and goes for a move
+	fleet := a.then.Clone()
+	there := map[string]*model.Node{} // in the fleet
 	for i := range a.snap.Nodes {
-		n := &a.snap.Nodes[i]
-		if price := a.nodePrice(n); price != nil && n.Kind != model.Leaving {
-			leaves[n.Name] = *price
+		if n := &a.snap.Nodes[i]; n.Kind != model.Leaving {
+			there[n.Name] = n
+		}
+	}
+	lose := func(name string) {
+		if n := there[name]; n != nil {
+			fleet.Add(n.Group, n.Shape, -1)
+			delete(there, name)
 		}
 	}
 	for i := range p.Remove {
 		r := &p.Remove[i]
-		if r.When == Later && r.PricePerHour != nil && !slices.ContainsFunc(p.Moves, func(m model.MoveState) bool {
+		if r.When == Now {
+			delete(there, r.Node) // not in the sum any more
+		}
+		if r.When == Later && !slices.ContainsFunc(p.Moves, func(m model.MoveState) bool {
 			return slices.Contains(m.Goes, r.Node)
 		}) {
-			o.AfterRemovals -= *r.PricePerHour
-		}
-		if r.When == Now {
-			delete(leaves, r.Node) // not in the sum any more
+			lose(r.Node)
 		}
 	}
-	o.AfterMoves = o.AfterRemovals
+	o := &Costs{Now: *p.Before.CostPerHour, AfterRemovals: fleet.Cost()}
 	for i := range p.Moves {
 		m := &p.Moves[i]
 		if m.Over() {
 			continue
 		}
 		for _, name := range m.Goes {
-			o.AfterMoves -= leaves[name]
-			delete(leaves, name)
+			lose(name)
 		}
 		if asked := slices.ContainsFunc(a.snap.Moves, func(x model.Move) bool {
 			return x.Open() && slices.Equal(x.Goes, m.Goes)
-		}); !asked {
-			o.AfterMoves += m.After // of those under way, what comes is in the sums
+		}); asked {
+			continue // of those under way, what comes is in the sums
+		}
+		for _, c := range m.Comes {
+			at := a.group(c.Group)
+			fleet.Add(at, a.snap.Groups[at].Shape, c.Count)
 		}
 	}
+	o.AfterMoves = fleet.Cost()
 	o.Now, o.AfterRemovals, o.AfterMoves = cents(o.Now), cents(o.AfterRemovals), cents(o.AfterMoves)
 	o.AtLeast = a.fleetBound(o)
 	return o

@@ -117,7 +117,7 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 		LastGrowth: g.LastGrowth.UTC(), LastRemoval: g.LastRemoval.UTC(),
 		Growth: a.growth(g), Holds: HoldsOf(a.snap, g), Classes: a.classes(g),
 	}
-	if price, ok := a.snap.NewNodePrice(at); ok {
+	if price, ok := a.snap.Fleet().Next(at); ok {
 		out.PricePerHour = &price
 	}
 	for i := range a.plan.Repair {

@@ -111,7 +111,7 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	if n.Group >= 0 {
 		out.Group = a.snap.Groups[n.Group].ID
 	}
-	if price, ok := a.snap.PriceOf(n.Group, n.Shape); ok {
+	if price, ok := a.snap.Fleet().Saves(n); ok {
 		out.SavesPerHour = &price
 	}
 	out.Fate, out.Hold, out.Use = a.fate(n)

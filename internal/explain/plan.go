@@ -160,7 +160,7 @@ type Kept struct {
 // PlanOf puts a turn of the loop into words. No fixes are tried: Try does that.
 func PlanOf(c model.Cycle, p model.Policy) Plan {
 	s, plan := c.Snapshot, &c.Plan
-	a := answer{s, plan, p, s.ClassNames()}
+	a := answer{snap: s, plan: plan, policy: p, names: s.ClassNames(), fleet: s.Fleet()}
 	out := Plan{
 		APIVersion: APIVersion, Kind: "Plan", Time: s.Now.UTC(),
 		Unhealthy: verdictOf(s.Unhealthy), InventoryError: s.InventoryErr,
@@ -188,19 +188,18 @@ type answer struct {
 	plan   *model.Plan
 	policy model.Policy
 	names  []string // of classes
+	// fleet is what is there before the plan.
+	fleet *model.Fleet
+	// then is what is there after it, once the sizes are known.
+	then *model.Fleet
 }
 
 // group is the index of a group, which must be there.
 func (a *answer) group(id provider.GroupID) int { return groupAt(a.snap, id) }
 
-// newNodePrice is that of a node that a group buys.
-func (a *answer) newNodePrice(group int) *float64 {
-	return known(a.snap.NewNodePrice(group))
-}
-
-// nodePrice is that of a node that is there or on its way.
+// nodePrice is what is saved without a node that is there or on its way.
 func (a *answer) nodePrice(n *model.Node) *float64 {
-	return known(a.snap.PriceOf(n.Group, n.Shape))
+	return known(a.fleet.Saves(n))
 }
 
 func known(price float64, ok bool) *float64 {
@@ -212,11 +211,16 @@ func known(price float64, ok bool) *float64 {
 
 func (a *answer) buy() []Purchase {
 	out := []Purchase{}
+	fleet := a.fleet.Clone()
 	for i := range a.plan.Grow {
 		g := &a.plan.Grow[i]
 		at := a.group(g.Group)
 		b := Purchase{Group: g.Group, From: g.From, To: g.To, Max: a.snap.Groups[at].Max, Pods: []Pods{},
-			PricePerHour: a.newNodePrice(at), Why: g.Why}
+			Why: g.Why}
+		if more, ok := fleet.Add(at, a.snap.Groups[at].Shape, g.To-g.From); ok {
+			each := math.Round(more/float64(g.To-g.From)*1e9) / 1e9
+			b.PricePerHour = &each
+		}
 		for _, pods := range g.Pods {
 			b.Pods = append(b.Pods, Pods{a.names[pods.Class], pods.Count})
 		}
@@ -379,26 +383,26 @@ func (a *answer) kept() []Kept {
 
 // sizes are the cluster before and after the plan.
 func (a *answer) sizes(p *Plan) (before, after Size) {
-	var now, then bill
 	going := map[string]When{}
 	for i := range p.Remove {
 		going[p.Remove[i].Node] = p.Remove[i].When
 	}
+	then := a.fleet.Clone()
 	for i := range a.snap.Nodes {
 		n := &a.snap.Nodes[i]
-		price := a.nodePrice(n)
-		when := going[n.Name]
-		if n.Kind != model.Leaving {
-			now.add(price, 1)
-		}
-		if when == Ended || when != Now && n.Kind != model.Leaving {
-			then.add(price, 1)
+		switch when := going[n.Name]; {
+		case n.Kind == model.Leaving && when == Ended:
+			then.Add(n.Group, n.Shape, 1)
+		case n.Kind != model.Leaving && when == Now:
+			then.Add(n.Group, n.Shape, -1)
 		}
 	}
 	for i := range p.Buy {
-		then.add(p.Buy[i].PricePerHour, p.Buy[i].To-p.Buy[i].From)
+		at := a.group(p.Buy[i].Group)
+		then.Add(at, a.snap.Groups[at].Shape, p.Buy[i].To-p.Buy[i].From)
 	}
-	before, after = now.size(), then.size()
+	before, after = sizeOf(a.fleet), sizeOf(then)
+	a.then = then
 	for i := range p.Pending {
 		before.PendingPods += p.Pending[i].Pods
 		after.PendingPods += p.Pending[i].Left + p.Pending[i].Delayed
@@ -406,28 +410,14 @@ func (a *answer) sizes(p *Plan) (before, after Size) {
 	return before, after
 }
 
-// bill adds up prices of nodes.
-type bill struct {
-	nodes, unpriced int
-	sum             float64
-}
-
-func (b *bill) add(price *float64, nodes int) {
-	b.nodes += nodes
-	if price == nil {
-		b.unpriced += nodes
-		return
-	}
-	b.sum = cents(b.sum + *price*float64(nodes))
-}
-
 // cents rounds a sum of money to what is certain of it.
 func cents(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
-func (b *bill) size() Size {
-	s := Size{Nodes: b.nodes, Unpriced: b.unpriced}
-	if b.nodes > b.unpriced {
-		s.CostPerHour = &b.sum
+func sizeOf(f *model.Fleet) Size {
+	s := Size{Nodes: f.Nodes(), Unpriced: f.Unknown()}
+	if s.Nodes > s.Unpriced {
+		sum := cents(f.Cost())
+		s.CostPerHour = &sum
 	}
 	return s
 }

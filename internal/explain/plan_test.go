@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 type fataler interface{ Fatalf(string, ...any) }
@@ -36,6 +38,12 @@ func TestTheBoundHolds(t *testing.T) {
 		for _, g := range c.Inventory().Groups {
 			prices = prices.WithGroup(g.ID, float64(rapid.IntRange(1, 40).Draw(t, "price"))*unit)
 		}
+		if rapid.Bool().Draw(t, "committed") {
+			for range rapid.IntRange(1, 3).Draw(t, "commitments") {
+				prices.Commitments = append(prices.Commitments, commitment(t, c.Inventory().Groups, unit))
+			}
+			w.Policy.ScaleUp.Expanders = []model.Expander{model.ByPrice}
+		}
 		seen := c.Observation()
 		seen.Prices = prices
 		plan := planOf(t, seen, model.Memory{}, w.Policy)
@@ -59,10 +67,25 @@ func TestTheBoundHolds(t *testing.T) {
 		if b.AtLeast < 1 || b.AtLeast > b.Nodes {
 			t.Errorf("%d nodes are bought, and any plan buys at least %d", b.Nodes, b.AtLeast)
 		}
+		if b.AtLeastPerHour == nil && prices.Committed() {
+			return // nodes that a commitment may make free
+		}
 		if b.AtLeastPerHour == nil || *b.AtLeastPerHour <= 0 || *b.AtLeastPerHour > *b.CostPerHour {
 			t.Errorf("they cost %v, and the bound is %+v", *b.CostPerHour, b)
 		}
 	})
+}
+
+// commitment is for one group or for all.
+func commitment(t *rapid.T, groups []provider.Group, unit float64) model.Commitment {
+	c := model.Commitment{Name: "c", Unit: model.CommitmentUnit(rapid.IntRange(0, 2).Draw(t, "counts")),
+		Amount:  float64(rapid.IntRange(1, 40).Draw(t, "amount")) / 2,
+		PerHour: unit * float64(rapid.IntRange(0, 40).Draw(t, "each"))}
+	if rapid.Bool().Draw(t, "one group") {
+		id := string(rapid.SampledFrom(groups).Draw(t, "committed group").ID)
+		c.Groups = []*regexp.Regexp{regexp.MustCompile("^" + regexp.QuoteMeta(id) + "$")}
+	}
+	return c
 }
 
 // TestTheBoundCountsWhatIsOnePerNode: pods that stand each on a node of their own are no waste.

@@ -378,18 +378,19 @@ func (r *relaxer) narrow(t *try, steps ...step) *Fix {
 func (r *relaxer) moreCost(t *try) *float64 {
 	sum, priced := 0.0, false
 	for n, plan := range []*model.Plan{r.base, &t.plan} {
+		fleet := r.snap.Fleet()
 		for i := range plan.Grow {
 			g := &plan.Grow[i]
 			at := groupAt(r.snap, g.Group)
-			price, ok := r.snap.NewNodePrice(at)
+			more, ok := fleet.Add(at, r.snap.Groups[at].Shape, g.To-g.From)
 			if !ok {
 				return nil
 			}
 			priced = true
 			if n == 0 {
-				price = -price
+				more = -more
 			}
-			sum += price * float64(g.To-g.From)
+			sum += more
 		}
 	}
 	if !priced {

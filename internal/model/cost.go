@@ -30,15 +30,12 @@ func CostAt(price, cpu, memory float64) Cost {
 
 // CostByGroup sums the cost of the nodes that exist by group; the last entry is for those of no group.
 func (s *Snapshot) CostByGroup() []Cost {
-	type kind struct {
-		group int
-		shape ShapeID
-	}
+	fleet := s.fleet(func(n *Node) bool { return n.Object != nil })
 	type answer struct {
 		price float64
 		known bool
 	}
-	prices := map[kind]answer{}
+	prices := map[nodeKind]answer{}
 	out := make([]Cost, len(s.Groups)+1)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -49,10 +46,10 @@ func (s *Snapshot) CostByGroup() []Cost {
 		if at < 0 {
 			at = len(s.Groups)
 		}
-		k := kind{n.Group, n.Shape}
+		k := nodeKind{n.Group, n.Shape}
 		a, asked := prices[k]
 		if !asked {
-			a.price, a.known = s.PriceOf(n.Group, n.Shape)
+			a.price, a.known = fleet.Mean(n.Group, n.Shape)
 			prices[k] = a
 		}
 		if !a.known {

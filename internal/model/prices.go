@@ -31,6 +31,8 @@ type Prices struct {
 	PerCore, PerGiB *float64
 	// PerUnit are prices of one of an extended resource, such as a GPU, beside cores and memory.
 	PerUnit map[corev1.ResourceName]float64
+	// Commitments hold for a part of the nodes only: see Fleet.
+	Commitments []Commitment
 }
 
 // WithGroup is the prices with another one for a group.
@@ -200,19 +202,15 @@ func CapacityType(labels map[string]string) string {
 	return ""
 }
 
-// PriceOf is what a node of a shape costs per hour. The group is its index, -1 for none.
+// PriceOf is what a node of a shape costs per hour beyond all commitments. The group is its index, -1 for none.
 func (s *Snapshot) PriceOf(group int, shape ShapeID) (price float64, ok bool) {
-	var g *Group
-	if group >= 0 {
-		g = &s.Groups[group]
-	}
-	return s.Prices.Of(g, s.Contents.Shapes[shape])
+	return s.Prices.Of(s.groupOf(group), s.Contents.Shapes[shape])
 }
 
-// NewNodePrice is what the next node of a group costs per hour.
-func (s *Snapshot) NewNodePrice(group int) (price float64, ok bool) {
-	if !s.Groups[group].HasTemplate {
-		return 0, false
+// groupOf is nil for a node of no group.
+func (s *Snapshot) groupOf(group int) *Group {
+	if group < 0 {
+		return nil
 	}
-	return s.PriceOf(group, s.Groups[group].Shape)
+	return &s.Groups[group]
 }

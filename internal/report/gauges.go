@@ -289,7 +289,7 @@ func cost(of func(model.Cost) float64) func(*cycle) []sample {
 // savings counts the nodes that are unneeded and stay for now, and those that stay because a
 // user wants them. Nodes in use, and those whose pods have no other room, are no savings.
 func savings(c *cycle) []sample {
-	by := map[model.Reason]float64{}
+	by, fleet := map[model.Reason]float64{}, c.Snapshot.Fleet()
 	count := func(verdicts []model.NodeVerdict, saves func(model.Reason) bool) {
 		at := 0 // verdicts are in the order of the nodes
 		for i := range c.Snapshot.Nodes {
@@ -298,7 +298,7 @@ func savings(c *cycle) []sample {
 				continue
 			}
 			if why := verdicts[at].Reason; saves(why) {
-				if price, known := c.Snapshot.PriceOf(n.Group, n.Shape); known {
+				if price, known := fleet.Saves(n); known {
 					by[why] += price
 				}
 			}

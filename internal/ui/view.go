@@ -202,12 +202,13 @@ type maker struct {
 	snap   *model.Snapshot
 	policy model.Policy
 	view   *View
+	fleet  *model.Fleet
 	// offered and used are sums over ready nodes.
 	offered, used [3]float64
 }
 
 func viewOf(c model.Cycle) *View {
-	m := maker{cycle: c, snap: c.Snapshot, policy: c.Policy, view: &View{}}
+	m := maker{cycle: c, snap: c.Snapshot, policy: c.Policy, view: &View{}, fleet: c.Snapshot.Fleet()}
 	m.groups()
 	m.nodes()
 	m.pods()
@@ -243,7 +244,7 @@ func (m *maker) groups() {
 			for _, t := range shape.Node.Spec.Taints {
 				out.Offers.Taints = append(out.Offers.Taints, t.ToString())
 			}
-			if price, ok := m.snap.NewNodePrice(i); ok {
+			if price, ok := m.fleet.Next(i); ok {
 				out.Price = &price
 			}
 		}
@@ -374,7 +375,7 @@ func (m *maker) price(out *Node, n *model.Node) {
 		return
 	}
 	var c Cost
-	if price, ok := m.snap.PriceOf(n.Group, n.Shape); ok {
+	if price, ok := m.fleet.Mean(n.Group, n.Shape); ok {
 		out.Price = &price
 		c = model.CostAt(price, out.CPU, out.Memory)
 	} else {

@@ -84,7 +84,7 @@ func (f *finder) led(pods []model.Batch) bool {
 }
 
 func (f *finder) priceOf(n *model.Node) (float64, bool) {
-	return f.s.PriceOf(n.Group, n.Shape)
+	return f.Buyer.Saves(n)
 }
 
 // pain is what it costs to evict pods, in pods of ordinary priority: one with a higher priority or deletion cost counts

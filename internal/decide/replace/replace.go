@@ -149,6 +149,9 @@ func (f *finder) next() {
 	if other := slices.IndexFunc(f.list, func(c candidate) bool { return c.reason() != first.reason() }); other >= 0 {
 		most = min(most, other)
 	}
+	if first.Due == nil {
+		most = f.Buyer.AtOnePrice(f.nodesOf(f.list[:most]))
+	}
 	for count := most; count > 0; count /= 2 {
 		if f.try(f.list[:count]) {
 			f.list = f.list[count:]
@@ -175,7 +178,6 @@ func (f *finder) try(list []candidate) bool {
 		c := &list[i]
 		m.nodes, m.gate = append(m.nodes, c.Node), m.gate.Stricter(*f.policyOf(c))
 		m.Goes = append(m.Goes, f.s.Nodes[c.Node].Name)
-		m.Before += c.price
 		m.Pods += len(c.Moving)
 		m.pain += c.pain
 		pods = append(pods, c.Housed...)
@@ -188,6 +190,9 @@ func (f *finder) try(list []candidate) bool {
 	for i := range list {
 		f.World.Vacate(list[i].Node, list[i].Housed)
 	}
+	// Without the nodes that go, commitments may pay for those that come.
+	saved, back := f.Buyer.Lose(f.nodesOf(list))
+	m.Before = saved
 	steps, left := f.end-f.World.Work().Steps, 0
 	if m.due != nil {
 		m.comes, left = f.Buyer.Buy(pods, steps)
@@ -196,6 +201,7 @@ func (f *finder) try(list []candidate) bool {
 		m.comes, left = f.Buyer.BuyCheap(pods, groups, steps)
 	}
 	if left > 0 || m.due != nil && !f.refill(&m) || !f.price(&m) {
+		back()
 		f.World.Undo(mark)
 		return false
 	}
@@ -203,13 +209,18 @@ func (f *finder) try(list []candidate) bool {
 	for id := size; id < f.World.Size(); id++ {
 		f.World.Shut(model.NodeID(id))
 	}
-	for group, n := range m.comes {
-		f.Buyer.Take(group, n)
-	}
 	f.Search.Take(m.nodes)
 	slices.Sort(m.Goes)
 	f.found = append(f.found, m)
 	return true
+}
+
+func (f *finder) nodesOf(list []candidate) []*model.Node {
+	nodes := make([]*model.Node, len(list))
+	for i := range list {
+		nodes[i] = &f.s.Nodes[list[i].Node]
+	}
+	return nodes
 }
 
 // refill buys nodes for the minimums that those which go leave short, and reports whether it can.
@@ -237,8 +248,7 @@ func (f *finder) refill(m *found) bool {
 // price says what a move costs, and reports whether it saves enough, if it is to save anything.
 func (f *finder) price(m *found) bool {
 	for _, group := range slices.Sorted(maps.Keys(m.comes)) {
-		each, _ := f.Buyer.Price(group)
-		m.After += each * float64(m.comes[group])
+		m.After += f.Buyer.Take(group, m.comes[group])
 		m.Comes = append(m.Comes, model.Purchase{Group: f.s.Groups[group].ID, Count: m.comes[group]})
 	}
 	if m.due != nil {

@@ -44,9 +44,10 @@ func (pl *planner) whole(p *purchase) bool {
 // bound says what the new nodes cost, and what is proven of any plan that puts the same pods onto new nodes
 // within the limits.
 func (pl *planner) bound(r *Result) {
+	fleet := pl.fleet.Clone()
 	for _, h := range pl.heads {
-		price, _ := pl.price(h)
-		r.Price += price * float64(pl.grown[h.group].nodes)
+		more, _ := fleet.Add(h.group, h.template.Shape, pl.grown[h.group].nodes)
+		r.Price += more
 	}
 	nodes, price, priced := pl.least(r.Grow, 0)
 	r.LowerBound = max(nodes, pl.proven.nodes)
@@ -65,7 +66,7 @@ func (pl *planner) least(grow []model.Growth, steps int) (nodes int, price int64
 	pods, forms := grownFor(grow), []head(nil)
 	priced = true
 	for _, h := range pl.heads {
-		cost, ok := pl.price(h)
+		cost, ok := pl.fleet.Least(h.group, h.template.Shape)
 		priced = priced && (ok && cost*priceUnits >= 1 || pl.opening.hard(h.group) == 0 && pl.grown[h.group].nodes == 0)
 		if h.landing = pl.w.Landing(h.group); h.landing == nil {
 			forms = append(forms, h)
@@ -87,7 +88,9 @@ func (pl *planner) least(grow []model.Growth, steps int) (nodes int, price int64
 	}
 	nodes = solve(aNode).NodeBound
 	if priced {
-		price = solve(pl.inMoney).PriceBound
+		price = solve(func(h head) (int64, bool) {
+			return units(pl.fleet.Least(h.group, h.template.Shape))
+		}).PriceBound
 	}
 	return nodes, price, priced
 }

@@ -101,6 +101,10 @@ func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
 	if o.most == 0 {
 		return o
 	}
+	if pl.s.Prices.Committed() && pl.first().AsksForLowPrice() {
+		// What is beyond a commitment is another bargain, and gets an offer of its own.
+		o.most = pl.fleetWith(pl.grown).AtOnePrice(h.group, h.template.Shape, o.most)
+	}
 	if twin != nil && twin.shared && (twin.most == o.most || twin.nodes < twin.most && twin.nodes <= o.most) {
 		o.nodes, o.packing, o.placed, o.shared = twin.nodes, twin.packing, twin.placed, true
 		o.packing.Template = h.template

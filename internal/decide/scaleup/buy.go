@@ -18,7 +18,9 @@ type Buyer struct {
 	s      *model.Snapshot
 	p      model.ScaleUpPolicy
 	limits *limits
-	heads  []head
+	// fleet is what is there, and what has been bought.
+	fleet *model.Fleet
+	heads []head
 	// priced are the groups whose price is known.
 	priced []head
 	prices map[model.ClassID]float64
@@ -31,14 +33,14 @@ func NewBuyer(
 	w *schedsim.World, s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate, grow []model.Growth,
 ) *Buyer {
 	b := &Buyer{
-		w: w, s: s, p: p, limits: newLimits(s, p, access),
+		w: w, s: s, p: p, limits: newLimits(s, p, access), fleet: s.Fleet(),
 		prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
 	}
 	grows := map[int]bool{}
 	for i := range grow {
 		at := slices.IndexFunc(s.Groups, func(g model.Group) bool { return g.ID == grow[i].Group })
 		grows[at] = true
-		b.limits.take(at, grow[i].To-grow[i].From)
+		b.Take(at, grow[i].To-grow[i].From)
 	}
 	for i := range s.Groups {
 		t, ok := w.GroupTemplate(i)
@@ -59,7 +61,7 @@ func (b *Buyer) Sells() bool { return len(b.priced) > 0 }
 
 // Price is what a new node of a group costs by the hour.
 func (b *Buyer) Price(group int) (float64, bool) {
-	return b.s.NewNodePrice(group)
+	return b.fleet.Next(group)
 }
 
 // Least is the least that pods could cost by the hour: each its largest share of a node, in the group where that
@@ -83,7 +85,7 @@ func (b *Buyer) cheapest(steps int) *planner {
 // planner buys as for pods that wait.
 func (b *Buyer) planner(steps int) *planner {
 	return &planner{
-		w: b.w, s: b.s, p: b.p, limits: b.limits, heads: b.heads, grown: make([]growth, len(b.s.Groups)),
+		w: b.w, s: b.s, p: b.p, limits: b.limits, fleet: b.fleet, heads: b.heads, grown: make([]growth, len(b.s.Groups)),
 		domains: map[model.ClassID]int{}, prices: b.prices, packs: b.packs, braked: map[brakeKey]model.Brake{},
 		forms: map[brakeKey][]head{}, filled: make([]int, len(b.s.Groups)), end: b.w.Work().Steps + steps,
 	}
@@ -130,8 +132,42 @@ func (b *Buyer) buy(
 	return nodes, pl.leftOver(list)
 }
 
-// Take counts nodes as bought.
-func (b *Buyer) Take(group, n int) { b.limits.take(group, n) }
+// Take counts nodes as bought, and says what they cost by the hour.
+func (b *Buyer) Take(group, n int) (perHour float64) {
+	b.limits.take(group, n)
+	perHour, _ = b.fleet.Add(group, b.s.Groups[group].Shape, n)
+	return perHour
+}
+
+// Saves is what is saved by the hour without one node of those that are there.
+func (b *Buyer) Saves(n *model.Node) (perHour float64, ok bool) { return b.fleet.Saves(n) }
+
+// AtOnePrice is how many of the first of these nodes save each, together, what it saves alone. Beyond them, those that
+// stay are no longer the ones that a commitment does not pay for.
+func (b *Buyer) AtOnePrice(nodes []*model.Node) int {
+	if !b.s.Prices.Committed() {
+		return len(nodes)
+	}
+	fleet := b.fleet.Clone()
+	for i, n := range nodes {
+		alone, _ := b.fleet.Saves(n)
+		if more, _ := fleet.Add(n.Group, n.Shape, -1); i > 0 && -more < alone*(1-1e-9) {
+			return i
+		}
+	}
+	return len(nodes)
+}
+
+// Lose counts nodes as gone, and says what is saved by that; back forgets it, and what was taken since.
+func (b *Buyer) Lose(nodes []*model.Node) (perHour float64, back func()) {
+	fleet, limits := b.fleet, b.limits
+	b.fleet, b.limits = fleet.Clone(), limits.clone()
+	for _, n := range nodes {
+		more, _ := b.fleet.Add(n.Group, n.Shape, -1)
+		perHour -= more
+	}
+	return perHour, func() { b.fleet, b.limits = fleet, limits }
+}
 
 // asWaiting are pods in the order in which growth serves those that wait.
 func (pl *planner) asWaiting(pods []model.Batch) []*waiting {

@@ -152,7 +152,7 @@ func (pl *planner) sum(pods []model.Batch) model.Resources {
 // where that is least. Options for different pods can be compared by it. A
 // group without a price comes after all that have one.
 func (pl *planner) priceRatio(o *option) float64 {
-	price, ok := pl.price(o.head)
+	price, ok := pl.priceOf(o.head, o.nodes)
 	if !ok {
 		return math.MaxFloat64
 	}
@@ -161,19 +161,19 @@ func (pl *planner) priceRatio(o *option) float64 {
 		least += float64(b.Count) * pl.leastPrice(b.Class)
 	}
 	if least == 0 {
-		return price * float64(o.nodes)
+		return price
 	}
-	return price * float64(o.nodes) / least
+	return price / least
 }
 
 // pricePerPod is what the option costs for each pod that it serves, whatever those request. A group without a
 // price comes after all that have one.
 func (pl *planner) pricePerPod(o *option) float64 {
-	price, ok := pl.price(o.head)
+	price, ok := pl.priceOf(o.head, o.nodes)
 	if !ok {
 		return math.MaxFloat64
 	}
-	return price * float64(o.nodes) / float64(max(1, podsOf(o)))
+	return price / float64(max(1, podsOf(o)))
 }
 
 func (pl *planner) leastPrice(c model.ClassID) float64 {
@@ -197,9 +197,36 @@ func (pl *planner) leastPrice(c model.ClassID) float64 {
 	return least
 }
 
-// price is the price per hour of a node as the head promises it.
-func (pl *planner) price(h head) (float64, bool) {
-	return pl.s.PriceOf(h.group, h.template.Shape)
+// price is what the next node that the head promises costs by the hour.
+func (pl *planner) price(h head) (float64, bool) { return pl.priceOf(h, 1) }
+
+// priceOf is what more nodes cost by the hour, beside those that the plan has.
+func (pl *planner) priceOf(h head, nodes int) (float64, bool) {
+	return pl.fleetWith(pl.grown).More(h.group, h.template.Shape, nodes)
+}
+
+// fleetWith is the fleet with nodes that are bought.
+func (pl *planner) fleetWith(grown []growth) *model.Fleet {
+	if !pl.s.Prices.Committed() {
+		return pl.fleet
+	}
+	f := pl.fleet.Clone()
+	for _, h := range pl.heads {
+		if n := grown[h.group].nodes; n > 0 {
+			f.Add(h.group, h.template.Shape, n)
+		}
+	}
+	return f
+}
+
+// committed reports whether a commitment has something left for new nodes beside those of some growth, where the
+// first expander asks for a low price.
+func (pl *planner) committed(grown []growth) bool {
+	if !pl.s.Prices.Committed() || !pl.first().AsksForLowPrice() {
+		return false
+	}
+	f := pl.fleetWith(grown)
+	return slices.ContainsFunc(pl.heads, func(h head) bool { return f.Left(h.group, h.template.Shape) })
 }
 
 // dice draws by the snapshot's seed and by what the option is: the same snapshot
@@ -252,7 +279,7 @@ func (pl *planner) priceNotices() []provider.Notice {
 		if pl.s.Prices.Foreign(g) {
 			foreign = append(foreign, string(g.ID))
 		}
-		if _, known := pl.s.NewNodePrice(i); !known && g.HasTemplate {
+		if _, known := pl.s.PriceOf(i, g.Shape); !known && g.HasTemplate {
 			name := string(g.ID)
 			if gpu := pl.s.Prices.Unpriced(pl.s.Contents.Shapes[g.Shape]); gpu != "" {
 				name += fmt.Sprintf(" (perUnit has no price of %s)", gpu)
@@ -268,6 +295,10 @@ func (pl *planner) priceNotices() []provider.Notice {
 	if len(unknown) > 0 {
 		out = append(out, provider.Notice{Code: "PriceUnknown", Message: fmt.Sprintf("no price is known of new nodes of "+
 			"%s: they come last where prices decide, and are in no sum of costs", firstNames(unknown))})
+	}
+	if idle := pl.s.IdleCommitments(); len(idle) > 0 {
+		out = append(out, provider.Notice{Code: "CommitmentMatchesNothing", Message: fmt.Sprintf("the price file has "+
+			"commitments that are for no node and for no group: %s", firstNames(idle))})
 	}
 	return out
 }

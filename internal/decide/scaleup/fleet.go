@@ -48,7 +48,8 @@ func FleetBound(w *schedsim.World, s *model.Snapshot, more []model.Batch, steps 
 	if err != nil {
 		return 0, false // numbers that no cluster has
 	}
-	return others + max(0, float64(plan.PriceBound-int64(strangers.Max)))/priceUnits, true
+	perHour = others + max(0, float64(plan.PriceBound-int64(strangers.Max)))/priceUnits - f.mostSaved()
+	return max(0, perHour), true
 }
 
 // fleet is what could be bought, and what is there, as numbers.
@@ -160,6 +161,27 @@ func least(a, b model.Resources) model.Resources {
 	out := model.Resources{MilliCPU: min(a.MilliCPU, b.MilliCPU), Memory: min(a.Memory, b.Memory),
 		Ephemeral: min(a.Ephemeral, b.Ephemeral), Pods: min(a.Pods, b.Pods)}
 	return out // of further resources the node has all
+}
+
+// mostSaved is what commitments save at most in any fleet, below what it costs without them.
+func (f *fleet) mostSaved() (sum float64) {
+	if !f.s.Prices.Committed() {
+		return 0
+	}
+	nodes := f.s.Fleet()
+	for i := range f.s.Groups {
+		t, ok := f.w.GroupTemplate(i)
+		if !ok {
+			continue
+		}
+		nodes.Add(i, t.Shape, 0)
+		if l := f.w.Landing(i); l != nil {
+			for _, form := range l.Variants {
+				nodes.Add(i, form.Shape, 0)
+			}
+		}
+	}
+	return nodes.MostSaved()
 }
 
 // templates adds the new nodes of each group. It reports whether their prices are known.

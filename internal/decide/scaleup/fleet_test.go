@@ -24,6 +24,10 @@ func TestNoFleetIsBelowItsBound(t *testing.T) {
 		for _, g := range c.Inventory().Groups {
 			prices = prices.WithGroup(g.ID, float64(rapid.IntRange(1, 40).Draw(t, "price"))/10)
 		}
+		if rapid.Bool().Draw(t, "committed") {
+			prices.Commitments = []model.Commitment{{Name: "c", Unit: model.CommittedCores,
+				Amount: float64(rapid.IntRange(1, 40).Draw(t, "amount")), PerHour: rapid.Float64Range(0, 0.2).Draw(t, "each")}}
+		}
 		seen := c.Observation()
 		seen.Prices = prices
 		s := snapshot.New(nil, seen, model.Standing{}, w.Policy.Rules)
@@ -33,12 +37,10 @@ func TestNoFleetIsBelowItsBound(t *testing.T) {
 			return
 		}
 		least, ok := scaleup.FleetBound(world, s, nil, 100_000)
-		cost := 0.0
+		cost := s.Fleet().Cost()
 		for i := range s.Nodes {
-			price, known := s.PriceOf(s.Nodes[i].Group, s.Nodes[i].Shape)
-			if ok = ok && (known || s.Nodes[i].Group < 0); known {
-				cost += price
-			}
+			_, known := s.PriceOf(s.Nodes[i].Group, s.Nodes[i].Shape)
+			ok = ok && (known || s.Nodes[i].Group < 0)
 		}
 		if ok && least > cost+1e-6 {
 			t.Fatalf("the nodes cost %v an hour, and no fleet is to cost less than %v", cost, least)

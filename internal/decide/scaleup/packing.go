@@ -54,7 +54,10 @@ func aNode(head) (int64, bool) { return 1, true }
 
 // inMoney rates a node by its price, in units that are rounded down, but for what floating point adds and takes.
 func (pl *planner) inMoney(h head) (int64, bool) {
-	price, ok := pl.price(h)
+	return units(pl.price(h))
+}
+
+func units(price float64, ok bool) (int64, bool) {
 	return max(1, int64(price*priceUnits+1e-6)), ok && price*priceUnits <= math.MaxInt32
 }
 
@@ -183,7 +186,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 		}
 	}
 	price := pl.aim(pods)
-	if len(pods) == 0 || price == nil || pl.w.Remaining() < 2*used {
+	if len(pods) == 0 || price == nil || pl.committed(since.grown) || pl.w.Remaining() < 2*used {
 		return
 	}
 	cost, ok := pl.cost(since, price)
@@ -195,7 +198,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	plan, ok := pl.cheaper(p, cost)
 	if pl.whole(p) {
 		pl.proven.nodes = max(pl.proven.nodes, plan.NodeBound)
-		if pl.first().AsksForLowPrice() {
+		if pl.first().AsksForLowPrice() && !pl.s.Prices.Committed() {
 			pl.proven.price = max(pl.proven.price, plan.PriceBound)
 		}
 	}

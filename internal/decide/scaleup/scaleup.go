@@ -81,7 +81,7 @@ func newPlanner(w *schedsim.World, s *model.Snapshot, p model.Policy, access *ga
 	return &planner{
 		w: w, s: s, p: p.ScaleUp, gate: access, end: w.Work().Steps + p.ScaleUp.SpreadStepLimit,
 		domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
-		braked: map[brakeKey]model.Brake{}, forms: map[brakeKey][]head{},
+		braked: map[brakeKey]model.Brake{}, forms: map[brakeKey][]head{}, fleet: s.Fleet(),
 	}
 }
 
@@ -239,6 +239,7 @@ type planner struct {
 	forms  map[brakeKey][]head
 	coming map[int][]int
 
+	fleet   *model.Fleet              // the nodes that are there before anything is bought
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
 	end     int // how many steps the world may have taken when the plan is made

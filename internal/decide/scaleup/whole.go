@@ -54,7 +54,8 @@ func (pl *planner) packWhole() {
 // nodes are alike, and there are steps to do it all once more.
 func (pl *planner) packable() bool {
 	used := pl.w.Work().Steps - pl.begin.steps
-	return pl.aim(nil) != nil && !pl.p.BalanceSimilar && pl.step == nil && pl.w.Remaining() > 2*used &&
+	return pl.aim(nil) != nil && !pl.committed(pl.begin.grown) &&
+		!pl.p.BalanceSimilar && pl.step == nil && pl.w.Remaining() > 2*used &&
 		!slices.ContainsFunc(pl.filled, func(n int) bool { return n > 0 }) &&
 		!pl.w.Open() && !slices.ContainsFunc(pl.heads, func(h head) bool {
 		return pl.w.Landing(h.group) != nil && pl.grown[h.group].nodes > 0
