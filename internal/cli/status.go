@@ -152,24 +152,11 @@ func pendingRows(w io.Writer, p status.Pending, now time.Time) {
 			next = "in " + duration.HumanDuration(c.NextTry.Sub(now))
 		}
 		row(w, c.Pods, fmt.Sprintf("%d of %d", c.Count, c.Of), age(now, c.Oldest.Time), why, age(now, c.Since.Time), next,
-			trialText(c))
+			c.Trial.Mark(c.Fix, ""))
 	}
 	if more := p.Classes - len(p.List); more > 0 {
 		row(w, andMore(more)+" classes of pods")
 	}
-}
-
-// trialText is what would give pods room, and whether that was tried.
-func trialText(c *status.PendingClass) string {
-	switch {
-	case c.Trial == status.NoneDoes && c.Fix == "":
-		return "no fix was found"
-	case c.Trial == status.NoneDoes:
-		return c.Fix + " (no fix was found by trying)"
-	case c.Trial == status.NotTried && c.Group != "" && c.NextTry == nil && c.Fix != "":
-		return c.Fix + " (not tried)"
-	}
-	return c.Fix
 }
 
 func disagreementRows(w io.Writer, list []status.Disagreement, now time.Time) {

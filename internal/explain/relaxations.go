@@ -90,8 +90,12 @@ func instead(v *Verdict, now time.Time, tried bool) string {
 		return "no setting helps; wait until " + v.Until.UTC().Format("15:04:05Z")
 	case helpless[v.Reason] && v.Fix != "":
 		return "no setting helps (" + v.Fix + ")"
-	case (!tried || relaxations[v.Reason] == nil) && v.Fix != "":
-		return v.Fix + " (not tried)"
+	case tried && relaxations[v.Reason] != nil:
+		return ""
+	}
+	words := model.Verdict{Fix: v.Fix, Until: v.Until}
+	if trial := words.Trial(now); trial != model.NoTrial {
+		return trial.Mark(v.Fix, "")
 	}
 	return ""
 }

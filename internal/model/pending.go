@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -56,4 +57,58 @@ func (v *PendingVerdict) Nearest() (provider.GroupID, *Verdict) {
 		return cmp.Compare(a.Reason.Distance(), b.Reason.Distance())
 	})
 	return g.Group, &g.Verdict
+}
+
+// Trial is what is known of the fix of an answer.
+type Trial string
+
+// The trials.
+const (
+	NoTrial  Trial = ""         // there is nothing to try: time brings it, or it is of no group
+	NotTried Trial = "NotTried" // the fix is what the verdict says
+	Works    Trial = "Works"    // a trial has shown that it gives the pods room
+	NoneDoes Trial = "None"     // the fix is what the verdict says; none was found that gives the pods room
+)
+
+// Trial is what is known of the words of a group's verdict before anything was tried.
+func (v *Verdict) Trial(now time.Time) Trial {
+	if v.Fix == "" || v.Until.After(now) {
+		return NoTrial
+	}
+	return NotTried
+}
+
+// Trial is what is known of the fix of the nearest answer.
+func (v *PendingVerdict) Trial(now time.Time) Trial {
+	group, nearest := v.Nearest()
+	switch {
+	case v.Tried != nil && v.Tried.Text != "":
+		return Works
+	case v.Tried != nil:
+		return NoneDoes
+	case group == "":
+		return NoTrial
+	}
+	return nearest.Trial(now)
+}
+
+// Mark is a fix with what is known of it, and the group that it is for if one is named.
+func (t Trial) Mark(fix string, group provider.GroupID) string {
+	if fix == "" && t == NoneDoes {
+		return "no fix was found"
+	}
+	var about []string
+	if group != "" {
+		about = append(about, string(group))
+	}
+	switch t {
+	case NotTried:
+		about = append(about, "not tried")
+	case NoneDoes:
+		about = append(about, "no fix was found by trying")
+	}
+	if fix == "" || len(about) == 0 {
+		return fix
+	}
+	return fix + " (" + strings.Join(about, ", ") + ")"
 }

@@ -184,7 +184,7 @@ func (r *Reporter) logPending(c model.Cycle) {
 		}
 		key := c.Snapshot.Classes[v.Class].Key
 		still[key] = true
-		said := fmt.Sprint(v.Without(), reasonsOnly(v), fixText(v))
+		said := fmt.Sprint(v.Without(), reasonsOnly(v), fixWords(v))
 		if r.reported[key] == said || unsettled(v) {
 			continue
 		}
@@ -197,7 +197,7 @@ func (r *Reporter) logPending(c model.Cycle) {
 			continue
 		}
 		line := []any{"class", names[v.Class], "pods", v.Without(), "of", v.Pods, "why", reasonText(v)}
-		if fix := fixText(v); fix != "" {
+		if fix := fixText(c.Snapshot.Now, v); fix != "" {
 			line = append(line, "would_change_with", fix)
 		}
 		r.log.Info("pods stay pending", line...)

@@ -247,7 +247,7 @@ func TestLongMessagesAreCut(t *testing.T) {
 	groups[3].Detail += strings.Repeat("ü", 200)
 	d.report(t, leaving(1, groups...))
 	_, message, _ := strings.Cut(d.pad.take()[0], "NotTriggerScaleUp: ")
-	const end = " ... (plimsoll explain pod ns/web-000 has the rest); nearest fix: max ≥ 4 (grüppe-003)"
+	const end = " ... (plimsoll explain pod ns/web-000 has the rest); nearest fix: max ≥ 4 (grüppe-003, not tried)"
 	if len(message) > maxMessage || len(message) < maxMessage-10 || !strings.HasSuffix(message, end) ||
 		strings.ContainsRune(message, '�') {
 		t.Errorf("%d bytes: %q", len(message), message[len(message)-120:])

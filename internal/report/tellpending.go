@@ -163,26 +163,32 @@ func notesOf(s *model.Snapshot, v *model.PendingVerdict) (out []note) {
 		}
 		pods := s.Pending[i].Pods
 		class := &s.Classes[v.Class]
-		out = append(out, note{class, class.Key + "\x00" + said, said + "\x00" + fix, why, fix,
+		out = append(out, note{class, class.Key + "\x00" + said, said + "\x00" + fixWords(v), why, fix,
 			pods[min(from, len(pods)):min(to, len(pods))]})
 	}
 	if v.Disagrees != nil && v.Skipped == nil {
 		add(0, v.Existing, string(v.Disagrees.Reason), reasonAndDetail(v.Disagrees), v.Disagrees.Fix)
 	}
 	if left := v.Without(); left > 0 {
-		add(v.Pods-left, v.Pods, answers(v), reasonText(v), fixText(v))
+		add(v.Pods-left, v.Pods, answers(v), reasonText(v), fixText(s.Now, v))
 	}
 	return out
 }
 
-// fixText is the nearest fix, with the group that it is for.
-func fixText(v *model.PendingVerdict) string {
+// fixText is the nearest fix, with the group that it is for, and with what is known of it.
+func fixText(now time.Time, v *model.PendingVerdict) string {
 	group, nearest := v.Nearest()
-	switch {
-	case nearest.Fix == "":
+	if nearest.Fix == "" {
 		return ""
-	case group == "":
-		return nearest.Fix
+	}
+	return v.Trial(now).Mark(nearest.Fix, group)
+}
+
+// fixWords is the nearest fix without what is known of it: an answer is no other one once a trial has failed.
+func fixWords(v *model.PendingVerdict) string {
+	group, nearest := v.Nearest()
+	if nearest.Fix == "" {
+		return ""
 	}
 	return nearest.Fix + " (" + string(group) + ")"
 }

@@ -96,7 +96,8 @@ type Class struct {
 	Delayed  int `json:"delayed,omitempty"`
 	// Tried is the nearest change with which all of them get a node, once it was tried. The first of Own or of Answers
 	// is what it changes, and has it for a fix.
-	Tried string `json:"tried,omitempty"`
+	Tried string      `json:"tried,omitempty"`
+	Trial model.Trial `json:"trial,omitempty"`
 	// Own are verdicts on the class itself.
 	Own []decisions.Verdict `json:"own,omitempty"`
 	// Answers are the groups', the nearest to a yes first; groups with the same answer stand together.
@@ -117,6 +118,7 @@ func (c *Class) Verdict() *decisions.Verdict {
 		first = c.Own[0]
 	case c.Left > 0 && len(c.Answers) > 0:
 		first = c.Answers[0].Verdict
+		first.Fix = c.Trial.Mark(first.Fix, "")
 	default:
 		return nil
 	}
@@ -408,6 +410,9 @@ func (m *maker) pods() {
 				}
 			}
 			out.answer(v)
+			if out.Left > 0 {
+				out.Trial = v.Trial(s.Now)
+			}
 		}
 		m.view.State.PodsWaiting += out.Pods
 		if l := m.view.State.Longest; l.IsZero() || out.Since.Before(l) {

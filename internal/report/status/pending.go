@@ -36,18 +36,8 @@ type PendingClass struct {
 	// NextTry is when time alone changes the answer, and Fix what else would.
 	NextTry *metav1.Time `json:"nextTry,omitempty"`
 	Fix     string       `json:"fix,omitempty"`
-	Trial   Trial        `json:"trial,omitempty"`
+	Trial   model.Trial  `json:"trial,omitempty"`
 }
-
-// Trial says what is known of a fix.
-type Trial string
-
-// The trials.
-const (
-	NotTried Trial = ""      // the fix is what the verdict says
-	Works    Trial = "Works" // a trial has shown that it gives the pods room
-	NoneDoes Trial = "None"  // none was found that does
-)
 
 // mostPending is how many classes the document has.
 const mostPending = 50
@@ -86,13 +76,7 @@ func pendingClass(now time.Time, name, digest string, v *model.PendingVerdict, w
 	group, nearest := v.Nearest()
 	p.Group, p.Reason, p.Since = string(group), nearest.Reason, stamp(now)
 	p.Detail, p.Fix = cut(nearest.Detail, maxError), cut(nearest.Fix, maxError)
-	switch {
-	case v.Tried == nil:
-	case v.Tried.Text == "":
-		p.Trial = NoneDoes
-	default:
-		p.Trial = Works
-	}
+	p.Trial = v.Trial(now)
 	if was != nil && was.Reason == p.Reason && !was.Since.After(now) {
 		p.Since = was.Since
 	}

@@ -42,6 +42,9 @@ func TestPendingClasses(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	p := got.List[0]
+	if p.Trial != model.NoTrial {
+		t.Errorf("time brings it, and it is %q", p.Trial)
+	}
 	if p.Pods != "ns/app001-x" || p.Count != 2 || p.Of != 3 || p.Group != "large" || p.Reason != model.GroupBackoff ||
 		p.Fix != "time" || !p.Since.Time.Equal(start) || !p.Oldest.Time.Equal(start) || !p.NextTry.Time.Equal(rest.Until) {
 		t.Errorf("%+v", p)
@@ -50,10 +53,11 @@ func TestPendingClasses(t *testing.T) {
 	if p = Of(later, waiting(later, 2, full), before).Pending.List[0]; !p.Since.Time.Equal(later) || p.NextTry != nil {
 		t.Errorf("another reason: %+v", p)
 	}
-	for want, tried := range map[Trial]*model.TriedFix{NotTried: nil, NoneDoes: {}, Works: {Group: "small", Text: "x"}} {
+	for want, tried := range map[model.Trial]*model.TriedFix{
+		model.NotTried: nil, model.NoneDoes: {}, model.Works: {Group: "small", Text: "x"}} {
 		c := waiting(later, 1, full)
 		c.Plan.Pending[0].Tried = tried
-		fix := map[Trial]string{NotTried: full.Fix, NoneDoes: full.Fix, Works: "x"}[want]
+		fix := map[model.Trial]string{model.NotTried: full.Fix, model.NoneDoes: full.Fix, model.Works: "x"}[want]
 		if p = Of(later, c, before).Pending.List[0]; p.Trial != want || p.Fix != fix {
 			t.Errorf("tried %+v: %+v", tried, p)
 		}
