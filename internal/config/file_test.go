@@ -216,6 +216,8 @@ func TestMistakesInPolicies(t *testing.T) {
 		{`{name: a, groups: [b]}, {name: a, groups: [b]}`, `policies[1].name: "a" is not a name of its own: policies[0] has it`},
 		{`{name: a}`, "policies[0]: it matches no group"},
 		{`{name: a, groups: [""]}`, "policies[0].groups[0]: it is empty"},
+		{`{name: a, groups: [b, "["]}`, `policies[0].groups[1]: "[": "[" has no meaning in a pattern; * stands for`},
+		{`{name: a, groups: ["web|db"]}`, `policies[0].groups[0]: "web|db": "|" has no meaning in a pattern`},
 		{`{name: a, selector: {}}`, "policies[0].selector: it is empty"},
 		{`{name: a, selector: {matchExpressions: [{key: a, operator: Near}]}}`, `"Near" is not a valid label selector operator`},
 		{`{name: a, groups: [b], pricePerHour: -1}`, "pricePerHour: -1 is not a price: want 0 to 1e+09"},

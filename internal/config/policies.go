@@ -73,8 +73,8 @@ func (r *policyReader) policy(path string, p *v1alpha1.Policy) policy.Policy {
 		r.wrong(path, "it matches no group: give groups, or a selector; groups: [\"*\"] are all")
 	}
 	for i, name := range p.Groups {
-		if name == "" {
-			r.wrong(fmt.Sprintf("%s.groups[%d]", path, i), "it is empty; \"*\" are all groups")
+		if err := policy.CheckPattern(name); err != nil {
+			r.wrong(fmt.Sprintf("%s.groups[%d]", path, i), "%w", err)
 		}
 		out.Groups = append(out.Groups, policy.Pattern(name))
 	}

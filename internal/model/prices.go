@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -213,4 +214,51 @@ func (s *Snapshot) groupOf(group int) *Group {
 		return nil
 	}
 	return &s.Groups[group]
+}
+
+// IdlePrices are the operator's prices of what there is not, mostly since a name is mistyped: of groups, and of groups
+// or types where none of those prices is of anything. A list of all types that a cloud has is no mistake.
+func (s *Snapshot) IdlePrices() []string {
+	if s.Prices == nil || len(s.Groups) == 0 {
+		return nil
+	}
+	there := map[string]bool{}
+	for i := range s.Groups {
+		there[string(s.Groups[i].ID)] = true
+	}
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(s.Prices.Groups)) {
+		if !there[string(id)] {
+			out = append(out, string(id))
+		}
+	}
+	types := s.instanceTypes()
+	names := slices.Sorted(maps.Keys(s.Prices.Names))
+	for _, p := range s.Prices.Instances {
+		names = append(names, p.InstanceType)
+	}
+	is := func(name string) bool { return there[name] || types[name] }
+	if types[""] || slices.ContainsFunc(names, is) { // a node that tells no type may be of any
+		return out
+	}
+	return append(out, names...)
+}
+
+// instanceTypes are those of the nodes and of the groups' new ones, an empty one where that is not known.
+func (s *Snapshot) instanceTypes() map[string]bool {
+	types := map[string]bool{}
+	see := func(shape ShapeID) {
+		types[s.Contents.Shapes[shape].Node.Labels[corev1.LabelInstanceTypeStable]] = true
+	}
+	for i := range s.Nodes {
+		see(s.Nodes[i].Shape)
+	}
+	for i := range s.Groups {
+		if s.Groups[i].HasTemplate {
+			see(s.Groups[i].Shape)
+		} else {
+			types[""] = true
+		}
+	}
+	return types
 }

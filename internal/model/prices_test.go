@@ -2,6 +2,7 @@ package model
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +96,45 @@ func TestCostOfANode(t *testing.T) {
 			got.Idle < want.Idle-1e-9 || got.Idle > want.Idle+1e-9 ||
 			got.Stranded < want.Stranded-1e-9 || got.Stranded > want.Stranded+1e-9 {
 			t.Errorf("%v: %+v, want %+v", c, got, want)
+		}
+	}
+}
+
+// TestIdlePrices: a price of what there is not is told; of a list of types, only if none of them is there.
+func TestIdlePrices(t *testing.T) {
+	names := func(names ...string) *Prices {
+		out := &Prices{Names: map[string]float64{}}
+		for _, name := range names {
+			out.Names[name] = 1
+		}
+		return out
+	}
+	types := func(name string) *Prices { return &Prices{Instances: []provider.Price{{InstanceType: name}}} }
+	for _, c := range []struct {
+		name   string
+		prices *Prices
+		known  bool // the type of new nodes
+		want   string
+	}{
+		{"no prices", nil, true, ""},
+		{"a group", names("g"), true, ""},
+		{"a type among others", names("large", "small"), true, ""},
+		{"another name", names("lrage", "h"), true, "h lrage"},
+		{"another name, types not known", names("lrage"), false, ""},
+		{"a type", types("large"), true, ""},
+		{"another type", types("lrage"), true, "lrage"},
+		{"another type, types not known", types("lrage"), false, ""},
+		{"another group", &Prices{Groups: map[provider.GroupID]float64{"g": 1, "h": 1}}, false, "h"},
+		{"cores", &Prices{PerCore: new(float64), PerGiB: new(float64)}, true, ""},
+	} {
+		node := &corev1.Node{}
+		if c.known {
+			node.Labels = map[string]string{corev1.LabelInstanceTypeStable: "large"}
+		}
+		s := &Snapshot{Prices: c.prices, Groups: []Group{{Group: provider.Group{ID: "g"}, HasTemplate: true}},
+			Contents: Contents{Shapes: []*Shape{{Node: node}}}}
+		if got := strings.Join(s.IdlePrices(), " "); got != c.want {
+			t.Errorf("%s: idle are %q, want %q", c.name, got, c.want)
 		}
 	}
 }

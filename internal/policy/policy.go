@@ -183,6 +183,17 @@ func Pattern(text string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?s:` + quoted + `)$`)
 }
 
+// CheckPattern refuses what other patterns have, and names of groups have not: it would match nothing, and look right.
+func CheckPattern(text string) error {
+	if text == "" {
+		return fmt.Errorf("it is empty; %q are all groups", All)
+	}
+	if at := strings.IndexAny(text, `[]{}()|^$\`); at >= 0 {
+		return fmt.Errorf("%q: %q has no meaning in a pattern; * stands for any letters, ? for one", text, text[at:at+1])
+	}
+	return nil
+}
+
 // longer is the one of two pauses that stands now and ends later.
 func (p *Pause) longer(than *Pause, now time.Time) *Pause {
 	if !p.Stands(now) || than != nil && !p.Until.IsZero() && (than.Until.IsZero() || than.Until.After(p.Until)) {

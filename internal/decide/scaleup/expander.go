@@ -288,6 +288,10 @@ func (pl *planner) priceNotices() []provider.Notice {
 		}
 	}
 	var out []provider.Notice
+	if idle := pl.s.IdlePrices(); len(idle) > 0 {
+		out = append(out, provider.Notice{Code: "PriceMatchesNothing", Message: fmt.Sprintf("the operator's prices are of "+
+			"no group or instance type that there is: %s", firstNames(idle))})
+	}
 	if len(foreign) > 0 {
 		out = append(out, provider.Notice{Code: "PriceCurrency", Message: fmt.Sprintf("the prices of the operator are in "+
 			"%s, those of the cloud are not and do not count: %s", pl.s.Prices.Currency, firstNames(foreign))})
