@@ -92,7 +92,7 @@ func (s *clusterSource) addGroups(ctx context.Context, c *clusterfile.Cluster) (
 			return nil, fmt.Errorf("--groups=%s: the cluster has its node groups already", s.groups)
 		}
 		if c.Inventory, err = clusterfile.ReadGroups(ctx, s.groups); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--groups=%s: %w", s.groups, err)
 		}
 		if c.Inventory == nil {
 			var nodes []*corev1.Node

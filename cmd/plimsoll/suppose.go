@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -48,8 +49,12 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 		}
 	}
 	for _, text := range s.groups {
-		if err := setGroup(c, p, text); err != nil {
+		note, err := setGroup(c, p, text)
+		if err != nil {
 			return misusef("--set=%s: %w", text, err)
+		}
+		if note != "" {
+			cli.Tell(told, "note", fmt.Sprintf("--set=%s: %s", text, note))
 		}
 	}
 	for _, text := range s.pods {
@@ -70,39 +75,48 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 	return nil
 }
 
-// setGroup does what a --set says.
-func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) error {
+// setGroup does what a --set says. The note says what that means, where it may be taken for something else.
+func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note string, err error) {
 	first, rest, _ := strings.Cut(text, ",")
 	key, name, _ := strings.Cut(first, "=")
 	if key != "group" || rest == "" {
-		return fmt.Errorf("want group=NAME, then what is to change, such as group=web,max=20")
+		return "", fmt.Errorf("want group=NAME, then what is to change, such as group=web,max=20")
 	}
 	g, err := c.Group(provider.GroupID(name))
 	if err != nil {
-		return err
+		return "", err
 	}
+	set := map[string]bool{}
 	for part := range strings.SplitSeq(rest, ",") {
 		key, value, _ := strings.Cut(part, "=")
+		if set[key] {
+			return "", fmt.Errorf("%s: %s is given twice", part, key)
+		}
+		set[key] = true
 		if key == "price" {
 			price, err := strconv.ParseFloat(value, 64)
 			if err != nil || !model.IsPrice(price) {
-				return fmt.Errorf("%s: want a price per hour", part)
+				return "", fmt.Errorf("%s: want a price per hour", part)
 			}
 			*p = (*p).WithGroup(provider.GroupID(name), price)
 			continue
 		}
 		field := map[string]*int{"min": &g.Min, "max": &g.Max, "target": &g.Target}[key]
 		if field == nil {
-			return fmt.Errorf("%s: there is no %q; min, max, target and price can be set", part, key)
+			return "", fmt.Errorf("%s: there is no %q; min, max, target and price can be set", part, key)
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || key != "max" && n > clusterfile.MostNodes {
-			return fmt.Errorf("%s: want a number of nodes, at most %d", part, clusterfile.MostNodes)
+			return "", fmt.Errorf("%s: want a number of nodes, at most %d", part, clusterfile.MostNodes)
 		}
 		*field = n
 	}
 	if g.Min > g.Max {
-		return fmt.Errorf("its minimum %d is above its maximum %d", g.Min, g.Max)
+		return "", fmt.Errorf("its minimum %d is above its maximum %d", g.Min, g.Max)
 	}
-	return nil
+	if set["max"] && g.Max < g.Target {
+		return fmt.Sprintf("the group is asked for %s already: it does not grow, and nothing is removed for a maximum",
+			spelling.Count(g.Target, "node")), nil
+	}
+	return "", nil
 }

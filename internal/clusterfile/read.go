@@ -48,9 +48,12 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Cluster, error
 
 // ReadGroups reads the node groups of a file; nil if it has none, but Kubernetes objects.
 func ReadGroups(ctx context.Context, name string) (*provider.Inventory, error) {
+	if _, err := os.Stat(name); err != nil {
+		return nil, fmt.Errorf("read the node groups: %w", err)
+	}
 	c, err := Read(ctx, []string{name}, nil)
 	if err != nil {
-		return nil, fmt.Errorf("read the node groups: %w", err)
+		return nil, err
 	}
 	return c.Inventory, nil
 }
