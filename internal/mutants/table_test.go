@@ -52,6 +52,8 @@ var table = []mutant{
 		`|| !mayMake(d) {`, `|| !mayMake(d) && false {`},
 	{"that a pod was moved is forgotten once its controller has settled", "internal/removal/failure.go", unit,
 		`known = time.Hour`, `known = time.Second`},
+	{"the last pod of a service goes after a restart", "internal/decide/reserve/removals.go", unit,
+		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless

@@ -172,12 +172,14 @@ func (r *Room) findAlone() {
 }
 
 // accompanied reports whether a pod is to leave with others of its controller, or after some have, and
-// no budget says how many are to stay.
+// no budget says how many are to stay. Of a drain that another process began the evictions are not known any more, but
+// the controllers of the pods are.
 func (r *Room) accompanied(d *model.Drain, q *removal.Pod, beside []removal.Pod) bool {
 	if q.Owner == "" || q.Answer.Kind != rules.Moves || q.Follows || len(r.Rules.Covering(q.Pod)) > 0 {
 		return false
 	}
-	return slices.ContainsFunc(beside, func(p removal.Pod) bool { return p.Owner == q.Owner && p.UID != q.UID }) ||
+	return !r.snap.Displaced[q.Owner].First.IsZero() ||
+		slices.ContainsFunc(beside, func(p removal.Pod) bool { return p.Owner == q.Owner && p.UID != q.UID }) ||
 		slices.ContainsFunc(d.Evictions, func(x model.Eviction) bool { return x.Owner == q.Owner && x.UID != q.UID })
 }
 
