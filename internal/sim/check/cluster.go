@@ -349,6 +349,7 @@ func (t *truth) bind(p *pod, e *Event) {
 	p.node, p.bound, p.refused = e.Node, e.At, false
 	if n != nil {
 		n.pods[p.uid] = p
+		n.met = n.met || !p.own && t.meant(n, p)
 		t.measure(n, e.At)
 	}
 	if p.from != nil {

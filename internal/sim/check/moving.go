@@ -25,10 +25,10 @@ func lasting(j *Judge, e *Event) {
 	if e.Call == "" || m == nil || m.unit == nil || m.unit.growth.call == "" || !n.ready || m.unit.ready.IsZero() {
 		return
 	}
-	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does the last of
-	// several, if its pods found room on those that came before it.
+	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does one of several
+	// whose pods found room on the others, whatever the scheduler put there.
 	boot := m.unit.ready.Sub(m.unit.growth.at)
-	late := n.empty.Equal(n.made) && j.truth.beside(m.unit.growth)
+	late := !n.met && j.truth.beside(m.unit.growth)
 	if g := j.truth.groups[m.group]; j.truth.calm(m.unit.growth.at) && g != nil && !g.differed && !g.varies && !late {
 		j.test(j.since(m.unit.ready) >= boot, e, e.Node,
 			"it was bought at %s, is ready since %s, and nothing has changed since",
@@ -39,6 +39,12 @@ func lasting(j *Judge, e *Event) {
 	}
 	j.test(j.since(m.unit.ready) >= j.flags.UnneededTime-rounding, e, e.Node, "it was bought at %s and is ready since %s",
 		j.stamp(m.unit.growth.at), j.stamp(m.unit.ready))
+}
+
+// meant reports whether a node was bought for pods like this one, or not known for which.
+func (t *truth) meant(n *node, p *pod) bool {
+	m := t.machineOf(n)
+	return m == nil || m.unit == nil || len(m.unit.growth.claims) == 0 || m.unit.growth.claims[p.class] > 0
 }
 
 // beside reports whether another growth was for pods of the same class, shortly before or after.

@@ -158,6 +158,7 @@ type node struct {
 	withheld           bool // another client's cordon
 	pods               map[string]*pod
 	low                time.Time      // since when pods use less than the threshold
+	met                bool           // it had a pod of a class that it was bought for, or any if that is not known
 	empty              time.Time      // since when it has none but its own, zero if it has some
 	refused            time.Time      // since when evictions are refused
 	drained            bool           // pods of others than its own were evicted from it by us
