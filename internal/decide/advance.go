@@ -30,7 +30,7 @@ func (m *maker) advance() {
 		o.View.Slots = min(slots, mostEvictionsEach-evictions(m.drain(o)))
 		m.complete(o, short[o.Node])
 		var at time.Time
-		steps[i], at = removal.Next(&m.snap.Nodes[o.Node], o.View, m.snap.Now, m.policy.ScaleDown)
+		steps[i], at = removal.Next(m.snap.Nodes[o.Node], o.View, m.snap.Now, m.policy.ScaleDown)
 		m.wakeAt(at)
 		for _, step := range steps[i] {
 			if step.Verb == model.Evict {
@@ -41,7 +41,7 @@ func (m *maker) advance() {
 	m.together(steps)
 	for i := range steps {
 		for _, step := range steps[i] {
-			m.call(nodeCall(m.snap, m.policy, &m.snap.Nodes[m.room.Removals[i].Node], step))
+			m.call(nodeCall(m.snap, m.policy, m.snap.Nodes[m.room.Removals[i].Node], step))
 		}
 	}
 }
@@ -92,7 +92,7 @@ type whole struct {
 func (m *maker) together(steps [][]removal.Step) {
 	groups := m.wholes(steps)
 	for i := range m.room.Removals {
-		n := &m.snap.Nodes[m.room.Removals[i].Node]
+		n := m.snap.Nodes[m.room.Removals[i].Node]
 		w := groups[n.Group]
 		if w == nil || w.gone > 0 {
 			continue
@@ -117,7 +117,7 @@ func (m *maker) together(steps [][]removal.Step) {
 func (m *maker) wholes(steps [][]removal.Step) map[int]*whole {
 	groups := map[int]*whole{}
 	for i := range m.room.Removals {
-		n := &m.snap.Nodes[m.room.Removals[i].Node]
+		n := m.snap.Nodes[m.room.Removals[i].Node]
 		if n.Group < 0 || !m.snap.Groups[n.Group].GoesWhole() {
 			continue
 		}

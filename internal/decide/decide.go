@@ -234,7 +234,7 @@ func (m *maker) growing() map[int]bool {
 // begin begins to remove nodes that the search has chosen.
 func (m *maker) begin() {
 	for _, start := range m.down.Start {
-		n := &m.snap.Nodes[start.Node]
+		n := m.snap.Nodes[start.Node]
 		m.call(nodeCall(m.snap, m.policy, n, removal.Step{
 			Verb: model.Taint, Reason: start.Reason, Unready: n.Kind == model.Unready, Known: start.Known, Why: start.Why,
 		}))

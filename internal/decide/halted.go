@@ -20,7 +20,7 @@ func halted(s *model.Snapshot, p model.Policy) model.Plan {
 			Since: q.Oldest, Skipped: s.Unhealthy})
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Object == nil {
 			continue
 		}

@@ -27,7 +27,7 @@ func (m *maker) mark() {
 		}
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		unneeded := next < len(plan.Unneeded) && plan.Unneeded[next].Node == n.Name
 		if unneeded {
 			next++

@@ -34,7 +34,7 @@ func TestRemovalsAreSafeTogether(t *testing.T) {
 		plan := decide.Decide(s, p)
 		nodes := map[string]*model.Node{}
 		for i := range s.Nodes {
-			nodes[s.Nodes[i].Name] = &s.Nodes[i]
+			nodes[s.Nodes[i].Name] = s.Nodes[i]
 		}
 
 		left := map[provider.GroupID]int{}

@@ -73,7 +73,7 @@ func TestUnlistedMachinesHoldACancellation(t *testing.T) {
 			node b1 group=b`)
 		snap.Groups[0].Asks[0].Units[0].Entered = snap.Now.Add(-7 * time.Hour)
 		for i := range snap.Nodes {
-			if n := &snap.Nodes[i]; n.Name == node {
+			if n := snap.Nodes[i]; n.Name == node {
 				snap.Groups[n.Group].InstanceNamed(n.Instance).Unlisted = true
 			}
 		}

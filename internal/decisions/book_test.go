@@ -73,7 +73,7 @@ func TestADecisionAndWhatBecameOfIt(t *testing.T) {
 	there := cycleOf(t, grows+"\nnode n1 group=g\nnode n2 group=g")
 	there.Decided = false
 	for i := range there.Snapshot.Nodes {
-		n := &there.Snapshot.Nodes[i]
+		n := there.Snapshot.Nodes[i]
 		if n.Name == "n2" {
 			n.Object = n.Object.DeepCopy()
 			n.Object.Status.Allocatable["cpu"] = *n.Object.Status.Allocatable.Pods()

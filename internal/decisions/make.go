@@ -163,7 +163,7 @@ func (m *maker) triggers() (out []Trigger) {
 		if waiting(is) > waiting(was) {
 			out = append(out, PodsWait)
 		}
-		same := func(a, b model.Node) bool { return a.Name == b.Name && a.Kind == b.Kind }
+		same := func(a, b *model.Node) bool { return a.Name == b.Name && a.Kind == b.Kind }
 		if !slices.EqualFunc(is.Nodes, was.Nodes, same) {
 			out = append(out, NodesChanged)
 		}

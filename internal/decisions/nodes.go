@@ -43,7 +43,7 @@ func (b *Book) expect(d *Decision, s *model.Snapshot) {
 		if open == nil {
 			open = &growing{before: map[string]bool{}}
 			for i := range s.Nodes {
-				if n := &s.Nodes[i]; n.Group == at && n.Object != nil {
+				if n := s.Nodes[i]; n.Group == at && n.Object != nil {
 					open.before[n.Name] = true
 				}
 			}
@@ -71,7 +71,7 @@ func (b *Book) arrived(s *model.Snapshot) {
 		return
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Kind != model.Ready || n.Group < 0 || n.Object == nil {
 			continue
 		}

@@ -24,7 +24,7 @@ func (a *answer) costs(p *Plan) *Costs {
 	fleet := a.then.Clone()
 	there := map[string]*model.Node{} // in the fleet
 	for i := range a.snap.Nodes {
-		if n := &a.snap.Nodes[i]; n.Kind != model.Leaving {
+		if n := a.snap.Nodes[i]; n.Kind != model.Leaving {
 			there[n.Name] = n
 		}
 	}

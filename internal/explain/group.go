@@ -173,7 +173,7 @@ func (a *asked) came(g *model.Group) (out []Came) {
 			continue
 		}
 		x := Came{Node: arrival.Node, Ready: arrival.Ready.UTC()}
-		at := slices.IndexFunc(a.snap.Nodes, func(n model.Node) bool { return n.Name == arrival.Node })
+		at := slices.IndexFunc(a.snap.Nodes, func(n *model.Node) bool { return n.Name == arrival.Node })
 		for _, digest := range arrival.For {
 			c, known := class[digest]
 			if !known {
@@ -285,7 +285,7 @@ func (a *asked) template(group int) *TemplateAnswer {
 	out := &TemplateAnswer{Same: true}
 	var newest *model.Node
 	for i := range a.snap.Nodes {
-		n := &a.snap.Nodes[i]
+		n := a.snap.Nodes[i]
 		if n.Group == group && n.Kind == model.Ready &&
 			(newest == nil || newest.Object.CreationTimestamp.Time.Before(n.Object.CreationTimestamp.Time)) {
 			newest = n

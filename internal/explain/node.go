@@ -99,11 +99,11 @@ type RunningPod struct {
 // NodeOf explains a node.
 func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory}
-	at := slices.IndexFunc(a.snap.Nodes, func(n model.Node) bool { return n.Name == name && n.Object != nil })
+	at := slices.IndexFunc(a.snap.Nodes, func(n *model.Node) bool { return n.Name == name && n.Object != nil })
 	if at < 0 {
 		return Node{}, a.noNode(name)
 	}
-	n := &a.snap.Nodes[at]
+	n := a.snap.Nodes[at]
 	out := Node{
 		APIVersion: APIVersion, Kind: "Node", Time: a.snap.Now.UTC(), Node: name, State: n.Kind.String(),
 		Since: n.Object.CreationTimestamp.UTC(), BuyFor: a.boughtFor(name),
@@ -226,8 +226,9 @@ func (a *asked) without(at int, pods []PodHold) *Verdict {
 	s.Budgets = nil
 	p.ScaleDown.Drain.MinReplicas = 0
 	s.Nodes = slices.Clone(s.Nodes)
-	n := &s.Nodes[at]
+	n := *s.Nodes[at]
 	n.Bound = slices.Clone(n.Bound)
+	s.Nodes[at] = &n
 	for i := range n.Bound {
 		b := &n.Bound[i]
 		name := s.Contents.Specs[b.Spec].Pod.Namespace + "/" + b.Name
@@ -289,7 +290,7 @@ func (a *asked) boughtFor(node string) (out []string) {
 
 // running answers for a pod that has a node.
 func (a *asked) running(id model.NodeID, p *model.Pod) *RunningPod {
-	n := &a.snap.Nodes[id]
+	n := a.snap.Nodes[id]
 	out := &RunningPod{Node: n.Name, BoughtFor: a.boughtFor(n.Name)}
 	if n.Group >= 0 {
 		out.Group = a.snap.Groups[n.Group].ID

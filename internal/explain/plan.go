@@ -245,7 +245,7 @@ func (a *answer) remove() []Removal {
 	}
 	out := []Removal{}
 	for i := range a.snap.Nodes {
-		n := &a.snap.Nodes[i]
+		n := a.snap.Nodes[i]
 		call, v := calls[n.Name], unneeded[n.Name]
 		r := Removal{Node: n.Name, Moves: []string{}, PricePerHour: a.nodePrice(n)}
 		if n.Group >= 0 {
@@ -389,7 +389,7 @@ func (a *answer) sizes(p *Plan) (before, after Size) {
 	}
 	then := a.fleet.Clone()
 	for i := range a.snap.Nodes {
-		n := &a.snap.Nodes[i]
+		n := a.snap.Nodes[i]
 		switch when := going[n.Name]; {
 		case n.Kind == model.Leaving && when == Ended:
 			then.Add(n.Group, n.Shape, 1)

@@ -151,7 +151,7 @@ func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 		return out, nil
 	}
 	for i := range a.snap.Nodes {
-		n := &a.snap.Nodes[i]
+		n := a.snap.Nodes[i]
 		for j := range n.Bound {
 			if pod := &n.Bound[j]; is(pod) {
 				a.describe(&out, pod)
@@ -380,7 +380,7 @@ func (a *asked) existing(class model.ClassID) Existing {
 	a.world.Allow(int(a.effort.Steps))
 	defer a.world.AllowAll()
 	for i := range a.snap.Registered() {
-		n, id := &a.snap.Nodes[i], model.NodeID(i)
+		n, id := a.snap.Nodes[i], model.NodeID(i)
 		out.Nodes++
 		reason := model.Fits
 		switch {

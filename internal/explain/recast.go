@@ -59,7 +59,7 @@ func runs(s *model.Snapshot, class model.ClassID) bool {
 	has := func(batches []model.Batch) bool {
 		return slices.ContainsFunc(batches, func(b model.Batch) bool { return b.Class == class })
 	}
-	return slices.ContainsFunc(s.Nodes, func(n model.Node) bool { return has(n.Batches) || has(n.Expendable) }) ||
+	return slices.ContainsFunc(s.Nodes, func(n *model.Node) bool { return has(n.Batches) || has(n.Expendable) }) ||
 		slices.ContainsFunc(s.Groups, func(g model.Group) bool { return has(g.Static) }) ||
 		slices.ContainsFunc(s.DaemonSets, func(d model.DaemonSetClass) bool { return d.Class == class })
 }
@@ -82,8 +82,9 @@ func renumber(s *model.Snapshot, final []model.ClassID) {
 	}
 	s.Nodes = slices.Clone(s.Nodes)
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := *s.Nodes[i]
 		n.Batches, n.Residents, n.Expendable = fix(n.Batches), fix(n.Residents), fix(n.Expendable)
+		s.Nodes[i] = &n
 	}
 	for i := range s.Groups {
 		s.Groups[i].Static = fix(s.Groups[i].Static)

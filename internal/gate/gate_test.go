@@ -50,7 +50,7 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func open() (*model.Snapshot, model.Policy) {
 	g := model.Group{Group: provider.Group{ID: "g", Pool: "p", Max: 9}, HasTemplate: true}
 	g.Expected, g.ReadyNodes = 2, 2
-	s := &model.Snapshot{Now: now, AsOf: now, Groups: []model.Group{g}, Nodes: []model.Node{{Kind: model.Ready}}}
+	s := &model.Snapshot{Now: now, AsOf: now, Groups: []model.Group{g}, Nodes: []*model.Node{{Kind: model.Ready}}}
 	return s, model.Policy{InventoryMaxAge: time.Minute, ScaleUp: model.ScaleUpPolicy{ScaleFromZero: true}}
 }
 

@@ -727,7 +727,7 @@ func TestUnhealthyClusterClearsTheTimers(t *testing.T) {
 	s.at(1)
 	stranger := model.Node{Name: "i001", Group: -1, Standing: s.l.Standing().Nodes["i001"]}
 	for sick, kept := range map[bool]bool{false: true, true: false} {
-		snap := &model.Snapshot{Now: s.now(), Nodes: []model.Node{stranger}}
+		snap := &model.Snapshot{Now: s.now(), Nodes: []*model.Node{&stranger}}
 		if sick {
 			snap.Unhealthy = &model.Verdict{Reason: model.ClusterUnhealthy}
 		}

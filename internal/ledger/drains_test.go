@@ -51,7 +51,7 @@ func (e *emptying) look(ended ...model.Outcome) {
 func (e *emptying) note(calls ...model.Call) {
 	snap := &model.Snapshot{Now: at(e.second)}
 	if e.node != nil {
-		snap.Nodes = []model.Node{{Name: "n", Object: e.node, Bound: e.pods, Standing: e.standing()}}
+		snap.Nodes = []*model.Node{{Name: "n", Object: e.node, Bound: e.pods, Standing: e.standing()}}
 		snap.Displaced = e.l.Standing().Displaced
 	}
 	e.l.Note(snap, plan(calls...))

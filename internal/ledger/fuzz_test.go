@@ -431,7 +431,7 @@ func (d *dice) plan(s model.Standing, seen model.Observation, calls []model.Call
 	reasons := []model.Reason{model.NotUnderutilized, model.NotEnoughPdb, model.StepBudget}
 	for i := range seen.Nodes {
 		o := &seen.Nodes[i]
-		n := model.Node{Name: o.Object.Name, Object: o.Object, Bound: o.Pods, Standing: s.Nodes[o.Object.Name],
+		n := &model.Node{Name: o.Object.Name, Object: o.Object, Bound: o.Pods, Standing: s.Nodes[o.Object.Name],
 			Group: -1 + d.below(4)}
 		snap.Nodes = append(snap.Nodes, n)
 		v := model.NodeVerdict{Node: n.Name}

@@ -80,7 +80,7 @@ func nodesOfNoGroup(s *model.Snapshot) []string {
 	}
 	var names []string
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group < 0 && !n.Standing.UnneededSince.IsZero() {
+		if n := s.Nodes[i]; n.Group < 0 && !n.Standing.UnneededSince.IsZero() {
 			names = append(names, n.Name)
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Snapshot) Fleet() *Fleet {
 func (s *Snapshot) fleet(counts func(*Node) bool) *Fleet {
 	f := &Fleet{s: s, nodes: map[nodeKind]int{}}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; counts(n) {
+		if n := s.Nodes[i]; counts(n) {
 			f.nodes[nodeKind{n.Group, n.Shape}]++
 		}
 	}
@@ -340,7 +340,7 @@ func (s *Snapshot) IdleCommitments() (names []string) {
 		c := &s.Prices.Commitments[i]
 		if !slices.ContainsFunc(s.Groups, func(g Group) bool {
 			return g.HasTemplate && c.fits(&g, s.Contents.Shapes[g.Shape])
-		}) && !slices.ContainsFunc(s.Nodes, func(n Node) bool {
+		}) && !slices.ContainsFunc(s.Nodes, func(n *Node) bool {
 			return c.fits(s.groupOf(n.Group), s.Contents.Shapes[n.Shape])
 		}) {
 			names = append(names, c.Name)

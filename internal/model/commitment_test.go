@@ -73,7 +73,7 @@ func TestCostByGroupKnowsCommitments(t *testing.T) {
 		Prices:   &Prices{Names: map[string]float64{"a": 1, "b": 2}, Commitments: []Commitment{{Amount: 3, PerHour: 0.1}}},
 	}
 	for i := range 4 {
-		s.Nodes = append(s.Nodes, Node{Group: i / 2, Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}})
+		s.Nodes = append(s.Nodes, &Node{Group: i / 2, Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}})
 	}
 	costs := s.CostByGroup()
 	if a, b := costs[0].PerHour, costs[1].PerHour; math.Abs(a-1.1) > 1e-9 || math.Abs(b-0.2) > 1e-9 {

@@ -38,7 +38,7 @@ func (s *Snapshot) CostByGroup() []Cost {
 	prices := map[nodeKind]answer{}
 	out := make([]Cost, len(s.Groups)+1)
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Object == nil {
 			continue
 		}

@@ -35,7 +35,7 @@ func (s *Snapshot) Promise(b *budget.Book, moves []Move, but func(NodeID) bool) 
 			continue
 		}
 		for id := range s.Nodes {
-			n := &s.Nodes[id]
+			n := s.Nodes[id]
 			if n.Group >= 0 && n.Kind != Leaving && slices.Contains(m.Goes, n.Name) && !but(NodeID(id)) {
 				b.Take(n.Group, ExitReason(m.Reason, n.Kind == Unready, true), 1)
 			}
@@ -61,7 +61,7 @@ func (s *Snapshot) Book(all []budget.Budget) *budget.Book {
 		}
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Group >= 0 && n.Object != nil {
 			u.Nodes[n.Group]++
 		}

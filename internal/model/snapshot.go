@@ -31,7 +31,7 @@ type Snapshot struct {
 
 	Contents Contents
 	Classes  []Class
-	Nodes    []Node
+	Nodes    []*Node // snapshots share those that are the same in each
 	Groups   []Group
 	Pools    []provider.Pool
 	Pending  []Pending
@@ -272,7 +272,7 @@ type DaemonSetClass struct {
 // AwaitsCloud reports whether a newer read of the cloud may say more of some node
 // even if it shows nothing new (rule L5).
 func (s *Snapshot) AwaitsCloud() bool {
-	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Unknown })
+	return slices.ContainsFunc(s.Nodes, func(n *Node) bool { return n.Unknown })
 }
 
 // Registered counts the nodes that exist; they come first.

@@ -173,7 +173,7 @@ func asked(all []model.Eviction, refused time.Time, s *model.Snapshot, c *model.
 // podOf is a pod on a node, nil if it is not there.
 func podOf(s *model.Snapshot, node string, pod types.UID) *model.Pod {
 	nodes := s.Nodes[:s.Registered()]
-	i, found := slices.BinarySearchFunc(nodes, node, func(n model.Node, name string) int {
+	i, found := slices.BinarySearchFunc(nodes, node, func(n *model.Node, name string) int {
 		return cmp.Compare(n.Name, name)
 	})
 	if !found {

@@ -301,5 +301,5 @@ func (l *life) next(fair bool) {
 func (l *life) begins(n *model.Node, c model.Call) {
 	c.ID, c.Node, c.Group, c.Instance = fmt.Sprint(c.Verb, l.now, c.Pod), "n", "g", l.machine
 	l.open = append(l.open, c)
-	l.happens(Begun{Call: &c, In: &model.Snapshot{Now: l.now, Nodes: []model.Node{*n}}})
+	l.happens(Begun{Call: &c, In: &model.Snapshot{Now: l.now, Nodes: []*model.Node{n}}})
 }

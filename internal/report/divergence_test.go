@@ -48,7 +48,7 @@ func TestDivergence(t *testing.T) {
 			for i, st := range steps {
 				s := snapshot(st.pods)
 				s.Groups[0].ComingNodes = st.coming
-				s.Nodes = []model.Node{{Batches: []model.Batch{{Class: 0, Count: st.bound}}}}
+				s.Nodes = []*model.Node{{Batches: []model.Batch{{Class: 0, Count: st.bound}}}}
 				if st.failed {
 					p.failed([]model.Outcome{{Call: model.Call{Verb: model.Grow, Group: "a"},
 						Err: &provider.Error{Kind: provider.NoCapacity}}}, nil)

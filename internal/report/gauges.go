@@ -50,7 +50,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 func (g *gauges) set(c cycle) {
 	c.costs, c.cores, c.memory = c.Snapshot.CostByGroup(), 0, 0
 	for i := range c.Snapshot.Nodes {
-		cores, memory := capacityOf(c.Snapshot, &c.Snapshot.Nodes[i])
+		cores, memory := capacityOf(c.Snapshot, c.Snapshot.Nodes[i])
 		c.cores, c.memory = c.cores+cores, c.memory+memory
 	}
 	var all []prometheus.Metric
@@ -236,7 +236,7 @@ func nodesByState(c *cycle) []sample {
 func upcomingNodes(c *cycle) []sample {
 	by := map[string]int{"coming": 0, "booting": 0}
 	for i := range c.Snapshot.Nodes {
-		switch n := &c.Snapshot.Nodes[i]; {
+		switch n := c.Snapshot.Nodes[i]; {
 		case n.Object == nil:
 			by["coming"]++
 		case n.Kind == model.Booting:
@@ -293,7 +293,7 @@ func savings(c *cycle) []sample {
 	count := func(verdicts []model.NodeVerdict, saves func(model.Reason) bool) {
 		at := 0 // verdicts are in the order of the nodes
 		for i := range c.Snapshot.Nodes {
-			n := &c.Snapshot.Nodes[i]
+			n := c.Snapshot.Nodes[i]
 			if at == len(verdicts) || verdicts[at].Node != n.Name {
 				continue
 			}

@@ -119,7 +119,7 @@ func snapshot(n int) *model.Snapshot {
 		Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"),
 			corev1.ResourceMemory: resource.MustParse("1Gi")},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
-	s.Nodes = []model.Node{{Name: "n", Object: node, Group: 0, Instance: "i"}}
+	s.Nodes = []*model.Node{{Name: "n", Object: node, Group: 0, Instance: "i"}}
 	s.Contents.Shapes = []*model.Shape{{Node: node, Capacity: model.ResourcesOf(node.Status.Capacity)}}
 	return s
 }
@@ -557,7 +557,7 @@ func TestCosts(t *testing.T) {
 	s.Contents.Shapes = []*model.Shape{{Node: &corev1.Node{}, Allocatable: has}}
 	s.Classes[0].Spec.Requests = model.Resources{MilliCPU: 500, Memory: 1 << 30}
 	s.Nodes[0].Batches = []model.Batch{{Class: 0, Count: 1}}
-	s.Nodes = append(s.Nodes, model.Node{Name: "o", Object: s.Nodes[0].Object, Group: -1})
+	s.Nodes = append(s.Nodes, &model.Node{Name: "o", Object: s.Nodes[0].Object, Group: -1})
 	s.Prices = &model.Prices{Groups: map[provider.GroupID]float64{"a": 4}}
 	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Group: "a", Verdict: model.Verdict{Reason: model.ScaleDownDisabled}},
 		{Node: "o", Verdict: model.Verdict{Reason: model.NotUnderutilized}}}
@@ -587,9 +587,9 @@ func TestGaugesOfSeveralNodes(t *testing.T) {
 	c := growing(0, 0)
 	s := c.Snapshot
 	for _, name := range []string{"o", "p"} {
-		n := s.Nodes[0]
+		n := *s.Nodes[0]
 		n.Name = name
-		s.Nodes = append(s.Nodes, n)
+		s.Nodes = append(s.Nodes, &n)
 	}
 	s.Contents.Shapes = append(s.Contents.Shapes,
 		&model.Shape{Node: &corev1.Node{}, Capacity: model.Resources{MilliCPU: 64000}})

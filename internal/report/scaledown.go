@@ -58,7 +58,7 @@ func (r removals) planned(c model.Cycle) (spared int) {
 	}
 	open := map[string]bool{}
 	for i := range c.Snapshot.Nodes {
-		n := &c.Snapshot.Nodes[i]
+		n := c.Snapshot.Nodes[i]
 		d := n.Standing.Drain
 		if d == nil {
 			continue
@@ -172,7 +172,7 @@ func asked(s *model.Snapshot) map[types.UID]bool {
 func nodeOf(s *model.Snapshot, name string) *model.Node {
 	for i := range s.Nodes {
 		if s.Nodes[i].Name == name {
-			return &s.Nodes[i]
+			return s.Nodes[i]
 		}
 	}
 	return nil

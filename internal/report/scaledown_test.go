@@ -226,8 +226,8 @@ func TestGaugesOfNodesThatGoAndStay(t *testing.T) {
 	d := newDesk()
 	s := draining(model.Drain{Stage: model.Evicting})
 	s.Nodes = append(s.Nodes,
-		model.Node{Name: "o", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.Evicting}}},
-		model.Node{Name: "p", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.RollingBack}}})
+		&model.Node{Name: "o", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.Evicting}}},
+		&model.Node{Name: "p", Standing: model.NodeStanding{Drain: &model.Drain{Stage: model.RollingBack}}})
 	verdict := func(node string, r model.Reason) model.NodeVerdict {
 		return model.NodeVerdict{Node: node, Verdict: model.Verdict{Reason: r}}
 	}

@@ -77,7 +77,7 @@ func (w *World) avoids(c model.ClassID, i int) bool {
 func (w *World) Alone(c model.ClassID, id Node) model.Verdict {
 	m := w.Mark()
 	defer w.Undo(m)
-	i, sn := int(id), &w.snap.Nodes[id]
+	i, sn := int(id), w.snap.Nodes[id]
 	was := w.save(i)
 	own := slices.Clone(sn.Residents)
 	for _, b := range missing(was.batches, sn.Batches) {

@@ -391,7 +391,7 @@ func (s *classSet) list() (ids []model.ClassID) {
 // ownHostnames reports whether the hostname label of each node is the node's name, as it is as a rule: names are
 // unique. A node that the world before has found to be so is not looked at again: what is observed is never changed.
 func ownHostnames(prev *World, s *model.Snapshot) bool {
-	var known []model.Node
+	var known []*model.Node
 	if prev != nil && prev.ownNames {
 		known = prev.snap.Nodes
 	}

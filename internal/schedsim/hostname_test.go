@@ -34,7 +34,7 @@ func TestSharedHostname(t *testing.T) {
 				default:
 					node.Labels[corev1.LabelHostname] = host
 				}
-				s.Nodes = append(s.Nodes, model.Node{Object: node})
+				s.Nodes = append(s.Nodes, &model.Node{Object: node})
 			}
 			if got := sharedHostname(s); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
@@ -46,24 +46,24 @@ func TestSharedHostname(t *testing.T) {
 // TestOwnHostnamesOfTheWorldBefore: a node that was seen to have its own name as hostname is not looked at again, and
 // every other one is.
 func TestOwnHostnamesOfTheWorldBefore(t *testing.T) {
-	node := func(name, host string) model.Node {
-		return model.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+	node := func(name, host string) *model.Node {
+		return &model.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
 			Labels: map[string]string{corev1.LabelHostname: host}}}}
 	}
 	a, b, odd := node("a", "a"), node("b", "b"), node("odd", "a")
-	before := &World{snap: &model.Snapshot{Nodes: []model.Node{a, b}}, ownNames: true}
+	before := &World{snap: &model.Snapshot{Nodes: []*model.Node{a, b}}, ownNames: true}
 	for name, c := range map[string]struct {
 		prev  *World
-		nodes []model.Node
+		nodes []*model.Node
 		want  bool
 	}{
-		"the same":                   {before, []model.Node{a, b}, true},
-		"none before":                {nil, []model.Node{a, b}, true},
-		"one came":                   {before, []model.Node{a, b, node("c", "c")}, true},
-		"one came with another name": {before, []model.Node{a, b, node("c", "a")}, false},
-		"one has another name now":   {before, []model.Node{a, node("b", "a")}, false},
-		"one has gone":               {before, []model.Node{b}, true},
-		"it had another name before": {&World{snap: &model.Snapshot{Nodes: []model.Node{odd}}}, []model.Node{odd}, false},
+		"the same":                   {before, []*model.Node{a, b}, true},
+		"none before":                {nil, []*model.Node{a, b}, true},
+		"one came":                   {before, []*model.Node{a, b, node("c", "c")}, true},
+		"one came with another name": {before, []*model.Node{a, b, node("c", "a")}, false},
+		"one has another name now":   {before, []*model.Node{a, node("b", "a")}, false},
+		"one has gone":               {before, []*model.Node{b}, true},
+		"it had another name before": {&World{snap: &model.Snapshot{Nodes: []*model.Node{odd}}}, []*model.Node{odd}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ownHostnames(c.prev, &model.Snapshot{Nodes: c.nodes}); got != c.want {

@@ -69,7 +69,7 @@ func (w *World) newLanding(group int) *Landing {
 		l.Balanced = l.Balanced && in.Zone != ""
 	}
 	for i := range w.snap.Nodes[:w.snap.Registered()] {
-		if n := &w.snap.Nodes[i]; n.Group == group {
+		if n := w.snap.Nodes[i]; n.Group == group {
 			if v := slices.IndexFunc(g.Variants,
 				func(v model.Variant) bool { return hasAll(n.Object.Labels, v.Labels) }); v >= 0 {
 				l.seen[v]++
@@ -84,7 +84,7 @@ func (w *World) newLanding(group int) *Landing {
 func (w *World) goneFrom(group int) map[provider.InstanceID]bool {
 	gone := map[provider.InstanceID]bool{}
 	for i := range w.snap.Nodes {
-		n := &w.snap.Nodes[i]
+		n := w.snap.Nodes[i]
 		if d := n.Standing.Drain; n.Group == group && d != nil &&
 			(d.Stage == model.Removing || d.Stage == model.Removed) {
 			gone[n.Instance] = true

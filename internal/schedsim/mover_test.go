@@ -70,7 +70,7 @@ func (s *stand) load(t *testing.T, steps int, hosts ...string) *scene {
 }
 
 func (x *scene) node(name string) Node {
-	i := slices.IndexFunc(x.s.Nodes, func(n model.Node) bool { return n.Name == name })
+	i := slices.IndexFunc(x.s.Nodes, func(n *model.Node) bool { return n.Name == name })
 	if i < 0 {
 		x.t.Fatalf("no node %s", name)
 	}

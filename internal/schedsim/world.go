@@ -263,7 +263,7 @@ func (w *World) Work() model.Work { return w.work }
 // far as they fit. One that can be rolled back is what it is, but for the taint: what
 // is asked about it has the same answer before the taint and after it.
 func (w *World) loadNode(i int) {
-	sn := &w.snap.Nodes[i]
+	sn := w.snap.Nodes[i]
 	n := &w.nodes[i]
 	n.name, n.shape, n.object, n.batches, n.kind = sn.Name, sn.Shape, sn.Object, sn.Batches, ghost
 	if n.may = sn.May; len(n.may) > 0 {

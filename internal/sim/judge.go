@@ -406,7 +406,7 @@ func (j *judge) saw(e check.Event) (seen check.Seen) {
 		g := &s.Groups[i]
 		c := check.Have{Target: g.Target, Machines: len(g.Instances)}
 		for n := range s.Nodes {
-			if node := &s.Nodes[n]; node.Group == i && node.Object != nil {
+			if node := s.Nodes[n]; node.Group == i && node.Object != nil {
 				c.Nodes++
 				if model.NodeReady(node.Object) {
 					c.Ready++
@@ -424,7 +424,7 @@ func (j *judge) saw(e check.Event) (seen check.Seen) {
 		seen.Groups[string(g.ID)] = c
 	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Name != "" && (n.Name == e.Node || e.Machine != "" && string(n.Instance) == e.Machine) {
+		if n := s.Nodes[i]; n.Name != "" && (n.Name == e.Node || e.Machine != "" && string(n.Instance) == e.Machine) {
 			say("node %s is %s with %d pods", n.Name, cmp.Or(string(n.State), "coming"), n.Occupants)
 			if d := n.Standing.Drain; d != nil {
 				say("its removal is %s since %s", d.Stage, stamp(d.Since))

@@ -53,7 +53,9 @@ func (k *kept) row(o *model.ObservedNode) *model.Node {
 		return nil
 	}
 	for ; k.at < len(k.prev.Nodes); k.at++ {
-		switch n := &k.prev.Nodes[k.at]; {
+		switch n := k.prev.Nodes[k.at]; {
+		case n.Object == o.Object:
+			return n
 		case n.Object == nil || n.Name > o.Object.Name:
 			return nil
 		case n.Name == o.Object.Name:
@@ -82,9 +84,30 @@ func (b *builder) takeOver(row, n *model.Node) bool {
 	return true
 }
 
+// rowOf is a node's row in the snapshot: the one before, whose counts it has, where nothing else differs either. Row is
+// nil where there is none. A row is never changed.
+func rowOf(row, n *model.Node) *model.Node {
+	if row != nil && sameRow(row, n) {
+		return row
+	}
+	own := *n
+	return &own
+}
+
+// sameRow reports whether two rows of a node that have the same counts of pods are the same.
+func sameRow(a, b *model.Node) bool {
+	return a.Object == b.Object && a.Generation == b.Generation && a.Shape == b.Shape &&
+		len(a.Bound) == len(b.Bound) && (len(a.Bound) == 0 || &a.Bound[0] == &b.Bound[0]) &&
+		a.Kind == b.Kind && a.State == b.State && a.BootsUntil.Equal(b.BootsUntil) && a.Nominated == b.Nominated &&
+		a.Group == b.Group && a.Instance == b.Instance && a.InstanceAt == b.InstanceAt &&
+		a.InstanceHold == b.InstanceHold && a.Drifted == b.Drifted && a.Unknown == b.Unknown &&
+		a.Standing == b.Standing && // and what lists of a snapshot's own are in:
+		len(a.May) == 0 && len(b.May) == 0 && len(a.Residents) == 0 && len(b.Residents) == 0
+}
+
 // renumber gives the classes of what was taken over their final numbers. They are in the same order as before: both
 // are that of their content. Where no number has changed, the lists are shared.
-func (k *kept) renumber(nodes []model.Node, final []model.ClassID) {
+func (k *kept) renumber(nodes []*model.Node, final []model.ClassID) {
 	moved := false
 	for was, now := range k.now {
 		if now >= 0 {
@@ -103,9 +126,14 @@ func (k *kept) renumber(nodes []model.Node, final []model.ClassID) {
 		return out
 	}
 	for i, row := range k.rows {
-		if row != nil {
-			nodes[i].Batches, nodes[i].Expendable = again(row.Batches), again(row.Expendable)
+		if row == nil {
+			continue
 		}
+		if nodes[i] == row {
+			own := *row
+			nodes[i] = &own
+		}
+		nodes[i].Batches, nodes[i].Expendable = again(row.Batches), again(row.Expendable)
 	}
 }
 

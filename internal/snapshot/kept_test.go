@@ -83,7 +83,7 @@ func (c *changing) change() {
 	case 9:
 		c.now = c.now.Add(time.Duration(1+c.below(30, "minutes")) * time.Minute)
 	case 10, 12, 13:
-		name, st := nodeName(c.below(4, "node")), model.NodeStanding{}
+		name, st := nodeName(c.below(4, "node")), model.NodeStanding{UnneededSince: c.now}
 		if c.below(2, "drained") == 0 {
 			st.Drain = &model.Drain{Stage: model.Tainted, Unready: c.below(2, "unready") == 0}
 		}
@@ -126,12 +126,24 @@ func (c *changing) must(err error) {
 	}
 }
 
+// rows are the nodes of a snapshot, copied.
+func rows(s *model.Snapshot) (out []model.Node) {
+	if s == nil {
+		return nil
+	}
+	for _, n := range s.Nodes {
+		out = append(out, *n)
+	}
+	return out
+}
+
 // TestKeptIsCounted: whatever changes, a snapshot that takes over from the one before is the one that takes over
-// nothing.
+// nothing, and the one before stays as it was.
 func TestKeptIsCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChanging(t)
 		var prev *model.Snapshot
+		var was string // its nodes
 		for range rapid.IntRange(2, 20).Draw(t, "turns") {
 			for range c.below(4, "changes") {
 				c.change()
@@ -141,7 +153,10 @@ func TestKeptIsCounted(t *testing.T) {
 			c.must(err)
 			warm := snapshot.New(prev, seen, c.standing, c.rules)
 			cold := snapshot.New(nil, seen, c.standing, c.rules)
-			prev = warm
+			if kept := fmt.Sprintf("%+v", rows(prev)); prev != nil && kept != was {
+				t.Fatalf("the snapshot before was\n%s\nand is now\n%s", was, kept)
+			}
+			prev, was = warm, fmt.Sprintf("%+v", rows(warm))
 			x, y := reflect.ValueOf(*warm), reflect.ValueOf(*cold)
 			for i := range x.NumField() {
 				if a, b := x.Field(i).Interface(), y.Field(i).Interface(); !reflect.DeepEqual(a, b) {

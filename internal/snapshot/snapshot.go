@@ -159,9 +159,11 @@ func (b *builder) nodes(seen model.Observation) {
 			nominated[p.Nominated] = append(nominated[p.Nominated], *p)
 		}
 	}
-	b.snap.Nodes = make([]model.Node, len(seen.Nodes), len(seen.Nodes)+b.toCome())
+	b.snap.Nodes = make([]*model.Node, 0, len(seen.Nodes)+b.toCome())
+	n := new(model.Node) // each in turn
 	for i := range seen.Nodes {
-		o, n := &seen.Nodes[i], &b.snap.Nodes[i]
+		o := &seen.Nodes[i]
+		*n = model.Node{}
 		row := b.kept.row(o)
 		n.Name, n.Object, n.Shape, n.Group = o.Object.Name, o.Object, o.Shape, -1
 		n.Bound, n.Generation = o.Pods, o.Generation
@@ -204,6 +206,7 @@ func (b *builder) nodes(seen model.Observation) {
 				n.Shape, n.May = b.become(g, n.Object, instance)
 			}
 		}
+		b.snap.Nodes = append(b.snap.Nodes, rowOf(row, n))
 	}
 }
 
@@ -358,7 +361,7 @@ func (b *builder) coming() {
 		}
 		named := b.placed(g)
 		for i := range g.ComingNodes {
-			n := model.Node{Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Kind: model.Coming, Group: gi}
+			n := &model.Node{Name: fmt.Sprintf("%s:coming-%d", g.ID, i), Kind: model.Coming, Group: gi}
 			var in *provider.Instance
 			if i < len(named) {
 				in = named[i]
@@ -401,7 +404,7 @@ func (b *builder) placed(g *model.Group) []*provider.Instance {
 func (b *builder) leavingWithinTarget() []int {
 	counts := make([]int, len(b.snap.Groups))
 	for i := range b.snap.Nodes {
-		n := &b.snap.Nodes[i]
+		n := b.snap.Nodes[i]
 		if n.Group >= 0 && n.Kind == model.Leaving &&
 			model.CountedByTarget(n.Standing.Drain, b.snap.Groups[n.Group].InstanceNamed(n.Instance)) {
 			counts[n.Group]++
@@ -473,7 +476,7 @@ func (b *builder) renumber() {
 	}
 	b.kept.renumber(b.snap.Nodes, final)
 	for i := range b.snap.Nodes {
-		n := &b.snap.Nodes[i]
+		n := b.snap.Nodes[i]
 		fix(n.Residents)
 		if i >= len(b.kept.rows) || b.kept.rows[i] == nil {
 			fix(n.Batches)

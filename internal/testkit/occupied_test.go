@@ -20,7 +20,7 @@ func tell(s *model.Snapshot) (lines []string) {
 			s.Contents.Facts[p.Facts].Key)
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		lines = append(lines, fmt.Sprint(n.Name, n.Kind, n.Batches, n.Occupants, s.Groups[n.Group].ID,
 			n.Object.Spec.Unschedulable, n.Object.Annotations))
 		var own []string
@@ -55,7 +55,7 @@ func TestDrawOccupied(t *testing.T) {
 			t.Fatalf("built backwards it is another world:\n%s", diff)
 		}
 		for i := range s.Nodes {
-			n := &s.Nodes[i]
+			n := s.Nodes[i]
 			milli := int64(0)
 			for j := range n.Bound {
 				milli += s.Contents.Specs[n.Bound[j].Spec].Requests.MilliCPU
@@ -74,7 +74,7 @@ func TestDrawOccupiedMeetsEverything(t *testing.T) {
 	for seed := range 200 {
 		s := snapshotOf(worlds.Example(seed), InOrder)
 		for i := range s.Nodes {
-			n := &s.Nodes[i]
+			n := s.Nodes[i]
 			met[fmt.Sprint("occupied ", n.Occupants > 0)]++
 			met[fmt.Sprint("cordoned ", n.Object.Spec.Unschedulable)]++
 			met[fmt.Sprint("disabled ", n.Object.Annotations[model.AnnotationScaleDownDisabled] != "")]++

@@ -210,9 +210,9 @@ pods web cpu=1
 		t.Run(c.name, func(t *testing.T) {
 			s := scenario(t, head+c.line)
 			snap := s.Snapshot(s.Policy)
-			n := &snap.Nodes[0]
+			n := snap.Nodes[0]
 			if c.node == "n2" {
-				n = &snap.Nodes[1]
+				n = snap.Nodes[1]
 			}
 			want := c.want
 			want.Node, want.Instance = c.node, provider.InstanceID(c.node)

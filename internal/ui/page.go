@@ -282,7 +282,7 @@ func (s *Server) nodePage(p *Page, r *http.Request) {
 	}
 	p.Node = &p.View.Nodes[i]
 	snap := p.moment.cycle.Snapshot
-	bound := snap.Nodes[slices.IndexFunc(snap.Nodes, func(n model.Node) bool { return n.Name == p.Title })].Bound
+	bound := snap.Nodes[slices.IndexFunc(snap.Nodes, func(n *model.Node) bool { return n.Name == p.Title })].Bound
 	for j := range bound {
 		p.link(snap, &bound[j])
 	}

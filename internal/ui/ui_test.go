@@ -177,7 +177,7 @@ func TestStandby(t *testing.T) {
 func TestANodeThatHasJustJoinedIsShownOnce(t *testing.T) {
 	for name, old := range map[string]time.Duration{"just now": 0, "long ago": time.Minute} {
 		c, p := cycleOf(t, cluster)
-		n := &c.Snapshot.Nodes[1]
+		n := c.Snapshot.Nodes[1]
 		n.Group, n.Kind, n.Object = -1, model.Unready, n.Object.DeepCopy()
 		n.Object.CreationTimestamp.Time = c.Snapshot.AsOf.Add(-old)
 		_, body := get(t, leading(t, c, p, nil), "/")
@@ -193,8 +193,8 @@ func TestHostileNames(t *testing.T) {
 	c, p := cycleOf(t, cluster)
 	snap := *c.Snapshot
 	c.Snapshot = &snap
-	for i := range snap.Nodes {
-		snap.Nodes[i].Name += hostile
+	for _, n := range snap.Nodes {
+		n.Name += hostile
 	}
 	for i := range snap.Groups {
 		snap.Groups[i].ID += hostile

@@ -290,7 +290,7 @@ func (m *maker) nodes() {
 		}
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if m.justJoined(n) {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 func strangers(s *model.Snapshot) []*corev1.Node {
 	var out []*corev1.Node
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State != model.StateBeingDeleted {
+		if n := s.Nodes[i]; n.Group < 0 && n.Object != nil && n.State != model.StateBeingDeleted {
 			out = append(out, n.Object)
 		}
 	}
@@ -63,7 +63,7 @@ func (f *finder) strangersOf(g *model.Group) (out []*corev1.Node, until time.Tim
 		}
 	}
 	for i := range f.snap.Nodes {
-		n := &f.snap.Nodes[i]
+		n := f.snap.Nodes[i]
 		if n.Object != nil && n.Group >= 0 && unlisted[n.Instance] && f.snap.Groups[n.Group].ID == g.ID &&
 			n.State != model.StateBeingDeleted {
 			out = append(out, n.Object)

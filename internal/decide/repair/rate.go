@@ -48,7 +48,7 @@ func NewRate(s *model.Snapshot) *Rate {
 	r.all += model.MostEndingsOfAll(nodes)
 	slices.SortFunc(r.ended, func(a, b ending) int { return a.until.Compare(b.until) })
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed &&
 			d.Stage != model.RollingBack {
 			r.Take(n.Group)
@@ -143,7 +143,7 @@ func cameBack(s *model.Snapshot, rules model.Rules) (back [][]time.Time, fewer t
 	}
 	registered := map[provider.InstanceID]time.Time{}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Group >= 0 && n.Object != nil && s.Now.Sub(n.Object.CreationTimestamp.Time) < model.EndingsApart {
 			registered[n.Instance] = n.Object.CreationTimestamp.Time
 		}

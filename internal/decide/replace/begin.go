@@ -99,7 +99,7 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 	}
 	// Each of its nodes has been worth it for as long as one must have been unneeded.
 	for _, id := range m.nodes {
-		n := &f.s.Nodes[id]
+		n := f.s.Nodes[id]
 		wait := down.UnneededTime
 		if t := f.s.Groups[n.Group].Options.ScaleDownUnneededTime; t != nil {
 			wait = *t
@@ -123,7 +123,7 @@ func (f *finder) collides(m *found, grows map[int]bool) *model.Verdict {
 		}
 	}
 	for _, id := range m.nodes {
-		if n := &f.s.Nodes[id]; n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
+		if n := f.s.Nodes[id]; n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 			return &model.Verdict{Detail: "a write to node " + n.Name + " has not been seen yet", Fix: "the next cycle"}
 		}
 	}

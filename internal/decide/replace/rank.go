@@ -11,12 +11,12 @@ import (
 // together.
 func (f *finder) rankDue(rests map[string]bool) {
 	for i := range f.s.Nodes {
-		if n := &f.s.Nodes[i]; n.Group >= 0 {
+		if n := f.s.Nodes[i]; n.Group >= 0 {
 			f.wakeAt(f.Search.MovesOf(n.Group).Expires(n)) // others are to know then, too
 		}
 	}
 	for _, n := range f.Search.Movable() {
-		node := &f.s.Nodes[n.Node]
+		node := f.s.Nodes[n.Node]
 		if n.Due == nil || rests[node.Name] && n.Due.Reason != model.NodeInterrupted || f.Search.Received(n.Node) {
 			continue
 		}
@@ -34,7 +34,7 @@ var dueOrder = []model.Reason{model.NodeInterrupted, model.NodeUnsound, model.No
 // rank lists the nodes that could be worth a move, what saves most for each pod first.
 func (f *finder) rank(rests map[string]bool) {
 	for _, n := range f.Search.Movable() {
-		node := &f.s.Nodes[n.Node]
+		node := f.s.Nodes[n.Node]
 		price, ok := f.priceOf(node)
 		own := f.Search.MovesOf(node.Group)
 		if n.Due != nil || !own.Cheaper() || !ok || f.Search.Received(n.Node) || rests[node.Name] {

@@ -218,7 +218,7 @@ func (f *finder) try(list []candidate) bool {
 func (f *finder) nodesOf(list []candidate) []*model.Node {
 	nodes := make([]*model.Node, len(list))
 	for i := range list {
-		nodes[i] = &f.s.Nodes[list[i].Node]
+		nodes[i] = f.s.Nodes[list[i].Node]
 	}
 	return nodes
 }

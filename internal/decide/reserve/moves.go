@@ -40,7 +40,7 @@ func (r *Room) findMoves() {
 }
 
 func (r *Room) nodeNamed(name string) (model.NodeID, bool) {
-	at := slices.IndexFunc(r.snap.Nodes, func(n model.Node) bool { return n.Object != nil && n.Name == name })
+	at := slices.IndexFunc(r.snap.Nodes, func(n *model.Node) bool { return n.Object != nil && n.Name == name })
 	return model.NodeID(at), at >= 0
 }
 
@@ -56,7 +56,7 @@ func (r *Room) PlaceMoves() {
 	for _, stage := range []model.MoveStage{model.MoveEmptying, model.MoveBuying} {
 		var mover *schedsim.Mover
 		for id := range r.snap.Nodes {
-			n, x := &r.snap.Nodes[id], r.replaced[model.NodeID(id)]
+			n, x := r.snap.Nodes[id], r.replaced[model.NodeID(id)]
 			if x == nil || x.Move.Stage != stage || n.Standing.Drain != nil || n.Kind != model.Ready {
 				continue
 			}
@@ -88,7 +88,7 @@ func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
 
 func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced) {
 	var moving []*model.Pod
-	for _, q := range r.podsOf(&r.snap.Nodes[id]) {
+	for _, q := range r.podsOf(r.snap.Nodes[id]) {
 		if q.Answer.Kind == rules.Blocks {
 			v := q.Answer.Verdict
 			x.Why = &v

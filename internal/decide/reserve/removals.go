@@ -23,7 +23,7 @@ type Removal struct {
 
 func (r *Room) findRemovals() {
 	for i := range r.snap.Nodes {
-		n := &r.snap.Nodes[i]
+		n := r.snap.Nodes[i]
 		if n.Standing.Drain == nil || n.Unknown {
 			continue
 		}
@@ -156,7 +156,7 @@ func (r *Room) findAlone() {
 		return
 	}
 	for i := range r.snap.Nodes {
-		if n := &r.snap.Nodes[i]; n.Kind == model.Ready {
+		if n := r.snap.Nodes[i]; n.Kind == model.Ready {
 			for j := range n.Bound {
 				if p := &n.Bound[j]; p.Flags&model.Terminating == 0 {
 					delete(alone, p.Owner)

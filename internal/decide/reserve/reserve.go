@@ -101,7 +101,7 @@ func (r *Room) GatherDrafts(wanted map[model.NodeID]bool) {
 func (r *Room) PlaceLeaving() {
 	var mover *schedsim.Mover
 	for i := range r.snap.Nodes {
-		n := &r.snap.Nodes[i]
+		n := r.snap.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain != nil || n.Group < 0 || len(n.Bound) == 0 {
 			continue
 		}
@@ -178,7 +178,7 @@ func Hosts(s *model.Snapshot, candidates []model.NodeID) []model.NodeID {
 	}
 	list := make([]host, 0, len(s.Nodes))
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Kind != model.Ready && n.Kind != model.Booting && n.Kind != model.Coming {
 			continue
 		}

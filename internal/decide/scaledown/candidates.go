@@ -38,7 +38,7 @@ func (f *finder) candidates() []*candidate {
 	s := f.Snapshot
 	var out []*candidate
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Kind == model.Coming {
 			continue
 		}
@@ -133,7 +133,7 @@ func (f *finder) resumed(list []*candidate) []*candidate {
 // blocked asks the rules about the pods of a node. A nil verdict means that each
 // may be moved, or ends with the node, or by itself.
 func (f *finder) blocked(c *candidate) *model.Verdict {
-	n := &f.Snapshot.Nodes[c.node]
+	n := f.Snapshot.Nodes[c.node]
 	var why *model.Verdict
 	if c.judgement, why = f.judged(n); why != nil {
 		return why
@@ -168,7 +168,7 @@ func (f *finder) movedLately(n *model.Node, pods ...*model.Pod) *model.Verdict {
 
 // known are the pods that keep a node.
 func (f *finder) known(c *candidate) []types.UID {
-	n := &f.Snapshot.Nodes[c.node]
+	n := f.Snapshot.Nodes[c.node]
 	on := rules.ConditionOf(n)
 	var out []types.UID
 	for i := range n.Bound {
@@ -182,7 +182,7 @@ func (f *finder) known(c *candidate) []types.UID {
 // housed are the pods of a candidate that must find room elsewhere, by class. Each of them takes room. So where all
 // pods on the node are, the snapshot has counted them.
 func (f *finder) housed(c *candidate) []model.Batch {
-	n := &f.Snapshot.Nodes[c.node]
+	n := f.Snapshot.Nodes[c.node]
 	if len(c.housed) == len(n.Bound) && n.Nominated == 0 {
 		return n.Batches
 	}

@@ -10,7 +10,7 @@ import (
 // needed says what a node is kept for as far as the node itself tells, nil if
 // for nothing.
 func (f *finder) needed(id model.NodeID) *model.Verdict {
-	n := &f.Snapshot.Nodes[id]
+	n := f.Snapshot.Nodes[id]
 	annotation, until := model.Kept(n.Object, f.Snapshot.Now)
 	switch {
 	case n.Unknown:

@@ -48,7 +48,7 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 	}
 	l.cores, l.memory = -l.least.MinCoresTotal*1000, -l.least.MinMemoryTotal
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Kind == model.Leaving {
 			l.leave(n)
 			continue
@@ -91,7 +91,7 @@ func (l *minimums) down(group int) {
 
 // room says which minimum one more removal would go below, nil if none.
 func (l *minimums) room(id model.NodeID) *model.Verdict {
-	n := &l.snap.Nodes[id]
+	n := l.snap.Nodes[id]
 	g := &l.snap.Groups[n.Group]
 	if l.groups[n.Group] <= 0 {
 		return &model.Verdict{Reason: model.GroupAtMin,
@@ -116,7 +116,7 @@ func (l *minimums) room(id model.NodeID) *model.Verdict {
 
 // take counts a removal.
 func (l *minimums) take(id model.NodeID) {
-	n := &l.snap.Nodes[id]
+	n := l.snap.Nodes[id]
 	l.down(n.Group)
 	c := l.snap.Contents.Shapes[n.Shape].Capacity
 	l.cores -= c.MilliCPU
@@ -140,7 +140,7 @@ func Short(s *model.Snapshot, policy model.ScaleDownPolicy) map[model.NodeID]*mo
 	l := newMinimums(s, policy)
 	var list []model.NodeID
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Group >= 0 && n.Standing.Drain != nil && (n.Standing.Drain.Stage == model.Tainted ||
+		if n := s.Nodes[i]; n.Group >= 0 && n.Standing.Drain != nil && (n.Standing.Drain.Stage == model.Tainted ||
 			n.Standing.Drain.Stage == model.Evicting) {
 			list = append(list, model.NodeID(i))
 		}

@@ -41,7 +41,7 @@ func (f *finder) ofMove(c *candidate) bool {
 
 // mayMove notes a node that could go if its pods had room, where moves are asked for.
 func (f *finder) mayMove(c *candidate) {
-	n := &f.Snapshot.Nodes[c.node]
+	n := f.Snapshot.Nodes[c.node]
 	due := f.due(c.node)
 	wanted := f.moves[n.Group].Cheaper() || due != nil
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
@@ -65,7 +65,7 @@ func (f *finder) mayMove(c *candidate) {
 
 // due says why a node is to be replaced whatever that costs, nil if it is not.
 func (f *finder) due(id model.NodeID) *model.Verdict {
-	n := &f.Snapshot.Nodes[id]
+	n := f.Snapshot.Nodes[id]
 	return f.moves[n.Group].Due(n, f.Snapshot.Now)
 }
 

@@ -279,7 +279,7 @@ func (f *finder) since(c *candidate) time.Time {
 
 // settle says of an unneeded node what holds it, or lets its removal begin.
 func (f *finder) settle(b *starts, c *candidate, why *model.Verdict, begun []Start) []Start {
-	n, since := &f.Snapshot.Nodes[c.node], f.since(c)
+	n, since := f.Snapshot.Nodes[c.node], f.since(c)
 	if why == nil {
 		b.take(c)
 		text := "empty"

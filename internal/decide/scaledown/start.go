@@ -42,7 +42,7 @@ func newStarts(in Input) *starts {
 		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, words: map[time.Duration]string{},
 		leave: map[types.UID]string{}}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
 			continue
 		}
@@ -100,7 +100,7 @@ func MayBeNeeded(s *model.Snapshot, unseen int, since time.Time) bool {
 
 // blocked says what keeps an unneeded node for now, nil if nothing does.
 func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
-	n := &b.Snapshot.Nodes[c.node]
+	n := b.Snapshot.Nodes[c.node]
 	g := &b.Snapshot.Groups[n.Group]
 	p := b.Policy.ScaleDown
 	since, wait, short := b.clock(g, n, since)
@@ -136,7 +136,7 @@ func (b *starts) wanted(wait time.Duration) string {
 
 // held says what keeps a node for now whose time has come, nil if nothing does.
 func (b *starts) held(c *candidate) *model.Verdict {
-	n := &b.Snapshot.Nodes[c.node]
+	n := b.Snapshot.Nodes[c.node]
 	g := &b.Snapshot.Groups[n.Group]
 	if v := b.lacking(c); v != nil && !b.hurries(c) {
 		return v
@@ -232,7 +232,7 @@ func (b *starts) last(c *candidate) *model.Verdict {
 // runsElsewhere reports whether a controller has a pod on a ready node that does not go.
 func (b *starts) runsElsewhere(but model.NodeID, owner types.UID) bool {
 	for i := range b.Snapshot.Nodes {
-		n, id := &b.Snapshot.Nodes[i], model.NodeID(i)
+		n, id := b.Snapshot.Nodes[i], model.NodeID(i)
 		if id != but && n.Kind == model.Ready && !b.begun[id] && slices.ContainsFunc(n.Bound, func(p model.Pod) bool {
 			return p.Owner == owner && p.Flags&model.Terminating == 0
 		}) {
@@ -304,7 +304,7 @@ func (b *starts) unhealthyWithout(list []*candidate) *model.Verdict {
 func (b *starts) counted(list []*candidate) (unready, all int) {
 	var counts model.Counts
 	for _, c := range list {
-		n := &b.Snapshot.Nodes[c.node]
+		n := b.Snapshot.Nodes[c.node]
 		counts.Add(n.State, n.Object)
 	}
 	return b.Policy.Rules.Unready(counts, model.Counts{})
@@ -380,10 +380,10 @@ func (b *starts) take(c *candidate) {
 	b.minimums.take(c.node)
 	b.budgets.Take(b.Snapshot.Nodes[c.node].Group, b.exits(c), 1)
 	b.begun[c.node] = true
-	b.leaves(&b.Snapshot.Nodes[c.node])
+	b.leaves(b.Snapshot.Nodes[c.node])
 	unready, all := b.counted([]*candidate{c})
 	b.unready, b.all = b.unready-unready, b.all-all
-	if n := &b.Snapshot.Nodes[c.node]; n.Kind == model.Unready {
+	if n := b.Snapshot.Nodes[c.node]; n.Kind == model.Unready {
 		b.Rate.Take(n.Group)
 	}
 	b.parallel--

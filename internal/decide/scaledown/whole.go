@@ -50,7 +50,7 @@ func (f *finder) whole(group int, members []*candidate) *model.Verdict {
 		all[c.node] = true
 	}
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Group != group || all[model.NodeID(i)] {
 			continue
 		}
@@ -96,7 +96,7 @@ func Unnamed(s *model.Snapshot, g *model.Group) *model.Verdict {
 	}
 	var youngest *model.Node
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Group >= 0 || n.Object == nil || !n.Object.CreationTimestamp.Add(Unlisted).After(s.Now) ||
 			!repair.CouldBe(g, n.Object) {
 			continue

@@ -180,7 +180,7 @@ func (b *brakes) landedSince(c model.ClassID, group int, k model.Brake) bool {
 		return true
 	}
 	for i := range b.pl.s.Nodes {
-		n := &b.pl.s.Nodes[i]
+		n := b.pl.s.Nodes[i]
 		if n.Group != group || n.Kind != model.Ready {
 			continue
 		}
@@ -199,7 +199,7 @@ func (b *brakes) landedSince(c model.ClassID, group int, k model.Brake) bool {
 // class; or, if so asked, has room for them.
 func (b *brakes) helped(c model.ClassID, group int, name string, since time.Time, room bool) bool {
 	for i := range b.pl.s.Nodes {
-		n := &b.pl.s.Nodes[i]
+		n := b.pl.s.Nodes[i]
 		if n.Group != group || n.Kind != model.Ready || (n.Name != name && !n.Object.CreationTimestamp.After(since)) {
 			continue
 		}
@@ -253,7 +253,7 @@ func (b *brakes) compare(a model.Arrival) {
 			continue
 		}
 		v := b.pl.w.Alone(c, model.NodeID(i))
-		if v.Reason == model.Fits || runs(&s.Nodes[i], c) {
+		if v.Reason == model.Fits || runs(s.Nodes[i], c) {
 			continue
 		}
 		helped, vain := b.tally(c, model.NodeID(i))
@@ -289,13 +289,13 @@ func (b *brakes) tally(c model.ClassID, of model.NodeID) (helped, vain int) {
 		return n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(since)
 	}
 	for i := range s.Nodes {
-		if counts(&s.Nodes[i]) && runs(&s.Nodes[i], c) {
+		if counts(s.Nodes[i]) && runs(s.Nodes[i], c) {
 			helped++
 		}
 	}
 	for _, a := range s.Arrivals {
-		if i, ok := b.node(a.Node); ok && counts(&s.Nodes[i]) && slices.Contains(a.For, s.Classes[c].Digest()) &&
-			!runs(&s.Nodes[i], c) && b.pl.w.Alone(c, model.NodeID(i)).Reason != model.Fits {
+		if i, ok := b.node(a.Node); ok && counts(s.Nodes[i]) && slices.Contains(a.For, s.Classes[c].Digest()) &&
+			!runs(s.Nodes[i], c) && b.pl.w.Alone(c, model.NodeID(i)).Reason != model.Fits {
 			vain++
 		}
 	}
@@ -323,7 +323,7 @@ func mostTries(variants int) int { return min(2*variants, 6) }
 // the cloud: that pods of the class run on older nodes of the wanted variants does not
 // mean that it makes more of them.
 func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wanted []int) {
-	s, node := b.pl.s, &b.pl.s.Nodes[id]
+	s, node := b.pl.s, b.pl.s.Nodes[id]
 	group, variant := node.Group, b.pl.w.VariantOf(id)
 	if len(wanted) == 0 || variant < 0 || s.Now.Sub(a.Ready) >= elsewhereRest || runs(node, c) {
 		return
@@ -368,7 +368,7 @@ func (b *brakes) elsewhere(a model.Arrival, c model.ClassID, id model.NodeID, wa
 // variants, zero if there is none.
 func (b *brakes) newest(group int, variants []int) (at time.Time) {
 	for i := range b.pl.s.Nodes {
-		n := &b.pl.s.Nodes[i]
+		n := b.pl.s.Nodes[i]
 		if n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(at) &&
 			slices.Contains(variants, b.pl.w.VariantOf(model.NodeID(i))) {
 			at = n.Object.CreationTimestamp.Time
@@ -381,7 +381,7 @@ func (b *brakes) newest(group int, variants []int) (at time.Time) {
 // class, and runs none of its pods.
 func (b *brakes) inVain(a model.Arrival, c model.ClassID, newest time.Time) bool {
 	i, ok := b.node(a.Node)
-	return ok && b.pl.s.Nodes[i].Object.CreationTimestamp.After(newest) && !runs(&b.pl.s.Nodes[i], c)
+	return ok && b.pl.s.Nodes[i].Object.CreationTimestamp.After(newest) && !runs(b.pl.s.Nodes[i], c)
 }
 
 // node finds a registered node by its name.
@@ -390,7 +390,7 @@ func (b *brakes) node(name string) (int, bool) { return b.pl.node(name) }
 // node finds a node that is registered.
 func (pl *planner) node(name string) (int, bool) {
 	s := pl.s
-	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n model.Node, name string) int {
+	return slices.BinarySearchFunc(s.Nodes[:s.Registered()], name, func(n *model.Node, name string) int {
 		return cmp.Compare(n.Name, name)
 	})
 }

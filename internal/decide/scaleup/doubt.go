@@ -52,7 +52,7 @@ func (pl *planner) doubt(list []*waiting) (step *waiting) {
 func (pl *planner) avoidRefused(q *waiting) {
 	hosts, refused := pl.w.HostsOf(q.Class, schedsim.OnReady), map[int]bool{}
 	for i := range pl.s.Nodes {
-		n := &pl.s.Nodes[i]
+		n := pl.s.Nodes[i]
 		if n.Kind == model.Ready && n.Group >= 0 && !refused[n.Group] &&
 			(slices.Contains(hosts, n.Name) || pl.w.Fits(q.Class, model.NodeID(i)) == model.Fits) {
 			refused[n.Group] = true

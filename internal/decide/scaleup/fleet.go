@@ -87,7 +87,7 @@ func (f *fleet) gather() (others float64, strangers pack.Type, ok bool) {
 	at := map[key]int{}
 	var free []model.Resources
 	for i := range f.s.Nodes {
-		n := &f.s.Nodes[i]
+		n := f.s.Nodes[i]
 		if n.Kind == model.Leaving {
 			f.pods(n)
 			continue

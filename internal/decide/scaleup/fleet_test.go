@@ -57,7 +57,7 @@ func TestNoFleetIsBelowItsBound(t *testing.T) {
 // allSuit reports whether each pod may be on its node, and the pods of no node request more than it has.
 func allSuit(s *model.Snapshot, w *schedsim.World) bool {
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		left := s.Contents.Shapes[n.Shape].Allocatable
 		for _, b := range n.Batches {
 			left = left.Plus(s.Classes[b.Class].Spec.Requests, -int64(b.Count))

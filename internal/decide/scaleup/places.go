@@ -154,7 +154,7 @@ func (pl *planner) placed() map[int][]int {
 	}
 	pl.coming = map[int][]int{}
 	for i := range pl.s.Nodes {
-		n := &pl.s.Nodes[i]
+		n := pl.s.Nodes[i]
 		if n.Group < 0 || n.Kind != model.Booting && n.Kind != model.Coming || len(n.May) > 0 {
 			continue
 		}

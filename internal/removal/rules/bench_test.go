@@ -36,7 +36,7 @@ func large(pods int) world {
 		}
 	}
 	for i := 0; i < pods; i += 40 {
-		s.Nodes = append(s.Nodes, model.Node{Name: fmt.Sprintf("n%d", i/40), Bound: w.pods[i:min(pods, i+40)]})
+		s.Nodes = append(s.Nodes, &model.Node{Name: fmt.Sprintf("n%d", i/40), Bound: w.pods[i:min(pods, i+40)]})
 	}
 	w.snap = s
 	return w

@@ -43,7 +43,7 @@ func (d drawn) world() world {
 		SkipSystem: d.yes(), SkipLocal: d.yes(), SkipCustom: d.yes(),
 		SystemTimeout: time.Duration(d.source(4)) * time.Minute, MinReplicas: d.source(4),
 	}
-	s := &model.Snapshot{Now: now.Add(time.Duration(d.source(4)) * 250 * time.Millisecond), Nodes: make([]model.Node, 1),
+	s := &model.Snapshot{Now: now.Add(time.Duration(d.source(4)) * 250 * time.Millisecond), Nodes: []*model.Node{{}},
 		Pending: make([]model.Pending, 1)}
 	for range 1 + d.source(4) {
 		s.Contents.Specs = append(s.Contents.Specs, &model.Spec{

@@ -54,7 +54,7 @@ func (s *scene) snapshot() *model.Snapshot {
 			Facts:  []*model.Facts{&s.facts},
 		},
 		Budgets: s.budgets,
-		Nodes:   []model.Node{{Name: "n1", Bound: []model.Pod{s.pod}}, {Name: "n2"}},
+		Nodes:   []*model.Node{{Name: "n1", Bound: []model.Pod{s.pod}}, {Name: "n2"}},
 	}
 	if s.noFacts {
 		snap.Contents.Facts = nil

@@ -162,7 +162,7 @@ func (b *Book) gone(s *model.Snapshot) []Gone {
 	}
 	there := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes[:s.Registered()] {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		there[n.Name] = true
 		group, known := b.nodes[n.Name]
 		switch {
@@ -318,7 +318,7 @@ func (b *Book) remember(s *model.Snapshot, p *model.Plan) {
 	b.targets = b.targetsOf(s)
 	b.nodes = make(map[string]provider.GroupID, len(b.nodes))
 	for i := range s.Nodes[:s.Registered()] {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Group < 0 {
 			continue
 		}

@@ -56,10 +56,10 @@ func (sc *scene) cycle(t *testing.T, p plan) string {
 	for _, name := range []string{"n1", "n2", "n3"} {
 		if kind, there := sc.nodes[name]; there {
 			s.Nodes = append(s.Nodes,
-				model.Node{Name: name, Kind: kind, Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
+				&model.Node{Name: name, Kind: kind, Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
 		}
 	}
-	s.Nodes = append(s.Nodes, model.Node{Name: "coming", Kind: model.Coming})
+	s.Nodes = append(s.Nodes, &model.Node{Name: "coming", Kind: model.Coming})
 	var out model.Plan
 	classes := map[string]model.ClassID{}
 	for i, name := range []string{"db", "web"} {

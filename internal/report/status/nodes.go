@@ -108,7 +108,7 @@ func sortedCounts(counts map[model.Reason]int) []ReasonCount {
 func drainsOf(s *model.Snapshot) Drains {
 	var d Drains
 	for i := range s.Nodes {
-		n := &s.Nodes[i]
+		n := s.Nodes[i]
 		if n.Standing.Drain != nil {
 			d.Nodes = append(d.Nodes, drainOf(n))
 		}

@@ -56,7 +56,7 @@ func TestSinceWhenANodeStays(t *testing.T) {
 		return start.Truncate(time.Second).Add(time.Duration(minute) * time.Minute)
 	}
 	of := func(now time.Time, st model.NodeStanding, before Document, unneeded bool, v model.Verdict) Stay {
-		c := model.Cycle{Snapshot: &model.Snapshot{Nodes: []model.Node{{Name: "n", Standing: st}}}}
+		c := model.Cycle{Snapshot: &model.Snapshot{Nodes: []*model.Node{{Name: "n", Standing: st}}}}
 		verdicts := []model.NodeVerdict{{Node: "n", Verdict: v}}
 		if unneeded {
 			c.Plan.Unneeded = verdicts
@@ -116,7 +116,7 @@ func many(nodes int) model.Cycle {
 				Detail: "pod shop/database-0: budget shop/database: 2 of 3 healthy, 2 wanted",
 				Fix:    "a pod of the budget that becomes healthy"}
 		}
-		c.Snapshot.Nodes = append(c.Snapshot.Nodes, model.Node{Name: name,
+		c.Snapshot.Nodes = append(c.Snapshot.Nodes, &model.Node{Name: name,
 			Standing: model.NodeStanding{Held: v.Reason, HeldSince: start.Add(-time.Duration(nodes-i) * time.Second)}})
 		c.Plan.Kept = append(c.Plan.Kept,
 			model.NodeVerdict{Node: name, Group: "general-purpose-eu-central-1a", Use: 0.87, Verdict: v})
@@ -179,7 +179,7 @@ func TestReasonsShareTheList(t *testing.T) {
 func TestManyDrains(t *testing.T) {
 	s := &model.Snapshot{}
 	for i := range maxDrains + 50 {
-		s.Nodes = append(s.Nodes, model.Node{Name: fmt.Sprintf("n-%03d", i),
+		s.Nodes = append(s.Nodes, &model.Node{Name: fmt.Sprintf("n-%03d", i),
 			Standing: model.NodeStanding{Drain: &model.Drain{
 				Stage: model.Evicting, Began: start.Add(-time.Duration(i) * time.Second)}}})
 	}

@@ -50,7 +50,7 @@ func cycle() model.Cycle {
 		s.Counts = s.Counts.Plus(s.Groups[i].Counts)
 	}
 	s.Others = model.Counts{Total: 2, Ready: 1, Unready: 1}
-	s.Nodes = []model.Node{
+	s.Nodes = []*model.Node{
 		{Name: "a"}, {Name: "b"},
 		{Name: "busy", Standing: model.NodeStanding{Held: model.NotUnderutilized, HeldSince: ago(time.Hour)}},
 		{Name: "goes", Occupants: 3, Standing: model.NodeStanding{Drain: &model.Drain{

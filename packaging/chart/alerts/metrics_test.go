@@ -37,7 +37,7 @@ func served(t *testing.T) map[string]map[string]bool {
 	snapshot := &model.Snapshot{Now: time.Unix(1000, 0), AsOf: time.Unix(990, 0), Notices: []provider.Notice{{Code: "c"}}}
 	price := 1.0
 	snapshot.Groups = []model.Group{{Group: provider.Group{ID: "g", Max: 3, PricePerHour: &price}}}
-	snapshot.Nodes = []model.Node{{Name: "n", Object: &corev1.Node{}}}
+	snapshot.Nodes = []*model.Node{{Name: "n", Object: &corev1.Node{}}}
 	snapshot.Contents.Shapes = []*model.Shape{{Node: &corev1.Node{}}}
 	grow := model.Call{Verb: model.Grow, Group: "g", To: 1}
 	err := r.Report(t.Context(), model.Cycle{Snapshot: snapshot, Decided: true,
