@@ -75,6 +75,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	case q.Verdict != nil:
 		fmt.Fprintln(b, verdict(q.Verdict, p.Time))
 	}
+	largerLine(b, q.Larger)
 	served := rooms{q.FitNow, q.FitSoon, q.FitBought, q.Left, q.Delayed}.String()
 	switch with := p.Equal - q.Left; {
 	case q.Outlook == explain.Blocked && with > 0:
@@ -103,6 +104,13 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 			fmt.Fprintf(b, "Same verdict since %s. ", clock(p.Time, q.Verdict.Since))
 		}
 		fmt.Fprintf(b, "docs/reasons.md has more on %s.\n", q.Verdict.Reason)
+	}
+}
+
+// largerLine says what a new group must have for pods that are too large for all.
+func largerLine(b *strings.Builder, larger *explain.Fix) {
+	if larger != nil {
+		fmt.Fprintf(b, "As they are, they need %s.\n", oneLine(larger.Text))
 	}
 }
 

@@ -208,6 +208,7 @@ func (t *planText) pending(b *strings.Builder) {
 		case len(v.Groups) > 0 && !v.Untried:
 			b.WriteString("No fix was found.\n")
 		}
+		largerLine(b, v.Larger)
 		answersTable(b, v.Groups, t.p.Time, t.all)
 		if v.Unsearched {
 			b.WriteString(unsearched)

@@ -140,6 +140,8 @@ type Waiting struct {
 	Groups []GroupAnswer `json:"groups,omitempty"`
 	// Fix is the nearest change with which all of them get a node; nil if none was found.
 	Fix *Fix `json:"fix,omitempty"`
+	// Larger is what a new group must have where the pods are too large for the nodes of all groups.
+	Larger *Fix `json:"larger,omitempty"`
 	// Untried: no fix was looked for, so that the verdicts' words are all that is known. Unsearched: the search ended
 	// before all was tried.
 	Untried    bool `json:"untried,omitempty"`
@@ -362,7 +364,8 @@ func (p *Plan) Try(c model.Cycle, policy model.Policy) {
 		out := PendingPod{Groups: w.Groups}
 		used := a.search(w.class, &out)
 		left.Plans, left.Steps = left.Plans-used.Plans, left.Steps-used.Steps
-		w.Groups, w.Fix, w.Unsearched, w.Untried = out.Groups, out.Fix, out.Unsearched, false
+		w.Groups, w.Fix, w.Larger = out.Groups, out.Fix, out.Larger
+		w.Unsearched, w.Untried = out.Unsearched, false
 	}
 }
 

@@ -65,6 +65,8 @@ type PendingPod struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Fix is the nearest change with which all of them get a node; nil if none was found.
 	Fix *Fix `json:"fix,omitempty"`
+	// Larger is what a new group must have where the pods are too large for the nodes of all groups.
+	Larger *Fix `json:"larger,omitempty"`
 	// FitNow fit nodes that are ready, FitSoon nodes on their way, and FitBought those that are bought.
 	// Left find no room. Delayed wish to wait.
 	FitNow    int           `json:"fitNow,omitempty"`
@@ -292,6 +294,7 @@ func (a *asked) search(class model.ClassID, out *PendingPod) Effort {
 		slices.SortStableFunc(out.Groups, nearer)
 		if len(out.Groups) > 0 {
 			out.Fix, out.Verdict = out.Groups[0].WorksIf, &out.Groups[0].Verdict
+			out.Larger = r.largerNodes(out)
 		}
 	}
 	out.Unsearched = r.exhausted()
