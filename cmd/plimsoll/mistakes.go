@@ -107,7 +107,10 @@ func flagMistake(cmd *cobra.Command, err error) error {
 	did := ";"
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := spelling.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+	name := unknown.GetSpecifiedName()
+	if name == "f" || name == "filename" {
+		did = ": a cluster in a file is read by plan, by explain pod, node and group, by budgets and by dump;"
+	} else if near := spelling.Nearest(name, names); near != "" {
 		did = fmt.Sprintf(": did you mean --%s?", near)
 	}
 	return misusef("%w%s %s %s lists the flags", err, did, cmd.CommandPath(), all)
