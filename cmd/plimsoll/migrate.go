@@ -73,7 +73,10 @@ The translation goes to standard output, and what differs, with what to do next,
 		} else {
 			text, err = os.ReadFile(file)
 		}
-		if err != nil {
+		switch info, bad := os.Stat(file); {
+		case file != "-" && bad == nil && info.IsDir():
+			return fmt.Errorf("read what to migrate: %s is a folder: give one file, with all of its documents", file)
+		case err != nil:
 			return fmt.Errorf("read what to migrate: %w", err)
 		}
 		result, err := migrate.Translate(text, migrate.Settings{

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,19 +26,23 @@ type nodePool struct {
 	Metadata struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
-	Spec struct {
-		Weight     *int64                       `json:"weight"`
-		Replicas   *int64                       `json:"replicas"`
-		Limits     map[string]resource.Quantity `json:"limits"`
-		Disruption poolDisruption               `json:"disruption"`
-		Template   struct {
-			Metadata struct {
-				Labels      map[string]string `json:"labels"`
-				Annotations map[string]string `json:"annotations"`
-			} `json:"metadata"`
-			Spec poolNode `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
+	Spec poolSpec `json:"spec"`
+	// unknown are the paths of its fields that are none of these.
+	unknown []string
+}
+
+type poolSpec struct {
+	Weight     *int64                       `json:"weight"`
+	Replicas   *int64                       `json:"replicas"`
+	Limits     map[string]resource.Quantity `json:"limits"`
+	Disruption poolDisruption               `json:"disruption"`
+	Template   struct {
+		Metadata struct {
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Spec poolNode `json:"spec"`
+	} `json:"template"`
 }
 
 type poolDisruption struct {
@@ -59,8 +65,9 @@ type poolNode struct {
 	StartupTaints          []corev1.Taint    `json:"startupTaints"`
 	Requirements           []poolRequirement `json:"requirements"`
 	NodeClassRef           struct {
-		Kind string `json:"kind"`
-		Name string `json:"name"`
+		Group string `json:"group"`
+		Kind  string `json:"kind"`
+		Name  string `json:"name"`
 	} `json:"nodeClassRef"`
 }
 
@@ -107,6 +114,7 @@ func readKarpenter(all []map[string]any) (*karpenter, error) {
 			if err := readInto(o, p); err != nil {
 				return nil, within(named(o), err)
 			}
+			p.unknown = unknownFields(reflect.TypeFor[poolSpec](), o["spec"], "spec")
 			if err := p.check(); err != nil {
 				return nil, within(named(o), err)
 			}
@@ -120,6 +128,38 @@ func readKarpenter(all []map[string]any) (*karpenter, error) {
 	}
 	slices.SortFunc(k.pools, func(a, b *nodePool) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
 	return k, nil
+}
+
+// unknownFields are the paths of the fields of a value that its type has not.
+func unknownFields(t reflect.Type, value any, at string) (out []string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch v := value.(type) {
+	case []any:
+		for i := range v {
+			if t.Kind() == reflect.Slice {
+				out = append(out, unknownFields(t.Elem(), v[i], fmt.Sprintf("%s[%d]", at, i))...)
+			}
+		}
+	case map[string]any:
+		if t.Kind() != reflect.Struct {
+			return nil // labels, say
+		}
+		types := map[string]reflect.Type{}
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			types[name] = f.Type
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if of, known := types[key]; known {
+				out = append(out, unknownFields(of, v[key], at+"."+key)...)
+			} else {
+				out = append(out, at+"."+key)
+			}
+		}
+	}
+	return out
 }
 
 // check says what is wrong with a NodePool, all of it.
@@ -160,12 +200,28 @@ func (p *nodePool) check() error {
 		errs = append(errs, fmt.Errorf("metadata.name is %q: %s", p.Metadata.Name, bad))
 	}
 	for i, r := range p.Spec.Template.Spec.Requirements {
-		if r.Key == "" || r.Operator == "" {
-			errs = append(errs, fmt.Errorf("spec.template.spec.requirements[%d] lacks key or operator", i))
+		at := fmt.Sprintf("spec.template.spec.requirements[%d]", i)
+		switch {
+		case r.Key == "" || r.Operator == "":
+			errs = append(errs, fmt.Errorf("%s lacks key or operator", at))
+		case !slices.Contains(operators, r.Operator):
+			errs = append(errs, fmt.Errorf("%s.operator is %q: want one of %s", at, r.Operator, strings.Join(operators, ", ")))
+		case r.Key == labelCapacity:
+			for _, v := range r.Values {
+				if !slices.Contains(capacityTypes, v) {
+					errs = append(errs, fmt.Errorf("%s.values has %q: want one of %s", at, v, strings.Join(capacityTypes, ", ")))
+				}
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// What Karpenter knows of requirements.
+var (
+	operators     = []string{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"}
+	capacityTypes = []string{"spot", "on-demand", "reserved"}
+)
 
 // never is Karpenter's word for a time that does not come.
 const never = "Never"

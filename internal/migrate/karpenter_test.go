@@ -38,10 +38,13 @@ func TestKarpenterMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}\n": "NodePool p has apiVersion " +
 			"karpenter.sh/v1beta1",
-		pool + "{disruption: {consolidateAfter: soon}}":                `spec.disruption.consolidateAfter is "soon"`,
-		pool + "{disruption: {consolidationPolicy: Sometimes}}":        `spec.disruption.consolidationPolicy is "Sometimes"`,
-		pool + "{template: {spec: {expireAfter: 30d}}}":                `spec.template.spec.expireAfter is "30d"`,
-		pool + "{template: {spec: {requirements: [{key: a}]}}}":        "spec.template.spec.requirements[0] lacks",
+		pool + "{disruption: {consolidateAfter: soon}}":                       `spec.disruption.consolidateAfter is "soon"`,
+		pool + "{disruption: {consolidationPolicy: Sometimes}}":               `spec.disruption.consolidationPolicy is "Sometimes"`,
+		pool + "{template: {spec: {expireAfter: 30d}}}":                       `spec.template.spec.expireAfter is "30d"`,
+		pool + "{template: {spec: {requirements: [{key: a}]}}}":               "spec.template.spec.requirements[0] lacks",
+		pool + "{template: {spec: {requirements: [{key: a, operator: Is}]}}}": `requirements[0].operator is "Is": want one of`,
+		pool + "{template: {spec: {requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [cheap]}]}}}": `spec.` +
+			`template.spec.requirements[0].values has "cheap": want one of spot, on-demand, reserved`,
 		pool + "{limits: {cpu: -5}}":                                   "spec.limits.cpu is -5, below 0",
 		pool + `{disruption: {budgets: [{nodes: "0", duration: 1h}]}}`: "spec.disruption.budgets[0] has one of schedule and",
 		pool + "{weight: heavy}":                                       "weight",
@@ -66,6 +69,28 @@ func TestKarpenterMistakes(t *testing.T) {
 	_, err := Translate([]byte(twice), settings)
 	if err == nil || !strings.Contains(err.Error(), "is not a name of its own") {
 		t.Errorf("two of one name: %v", err)
+	}
+}
+
+// TestWhatKarpenterHasNot: fields that a NodePool has not are told with their path, and so are requirements that name
+// no groups.
+func TestWhatKarpenterHasNot(t *testing.T) {
+	got, err := Translate([]byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p, uid: u}\n"+
+		"spec: {wieght: 3, template: {spec: {nodeClassRef: {group: g, kind: k, name: n}, expireAfetr: 1h,\n"+
+		"requirements: [{key: kubernetes.io/arch, operator: NotIn, values: [arm64]}]}}}\nstatus: {nodes: 3}\n"), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := strings.Join(got.Notes.Lost, "\n")
+	for _, want := range []string{"NodePool p: spec.template.spec.expireAfetr is no field", "NodePool p: spec.wieght",
+		"NodePool p: requirements[0], kubernetes.io/arch not in arm64, does not say which groups to make: they are " +
+			"p-on-demand-amd64*"} {
+		if !strings.Contains(lost, want) {
+			t.Errorf("want %q in\n%s", want, lost)
+		}
+	}
+	if len(got.Notes.Lost) != 3 {
+		t.Errorf("more is told:\n%s", lost)
 	}
 }
 

@@ -205,7 +205,14 @@ func (k *karpenter) tellLost(p *nodePool) {
 		lost("terminationGracePeriod %s is no end of a drain here: a pod that a budget or an annotation guards keeps its "+
 			"node as long as it does", node.TerminationGracePeriod)
 	}
-	for _, r := range node.Requirements {
+	for _, field := range p.unknown {
+		lost("%s is no field of a NodePool of karpenter.sh/v1, as far as is known here: nothing follows from it", field)
+	}
+	for i, r := range node.Requirements {
+		if (r.Key == labelCapacity || r.Key == corev1.LabelArchStable) && r.Operator != "In" {
+			lost("requirements[%d], %s %s, does not say which groups to make: they are %s", i, r.Key, words(r),
+				strings.Join(p.groupNames(), ", "))
+		}
 		if r.MinValues != nil {
 			lost("minValues %d of %s: a group has the types that it has", *r.MinValues, r.Key)
 		}
