@@ -106,7 +106,7 @@ func (j *Judge) left() map[string]*pod {
 // mayGrow reports whether limits let a group have one node more, which is what is promised.
 func (j *Judge) mayGrow(g *group) bool {
 	t, f := &j.truth, &j.flags
-	if p := t.pools[g.pool]; g.target >= g.max || g.differed || p != nil && t.poolSize(g.pool) >= p.max {
+	if p := t.pools[g.pool]; g.target >= g.max || g.differed || p != nil && t.poolSize(g.pool) >= p.max || j.hopeless(g) {
 		return false
 	}
 	// People may have used the totals up; and a node with a drifted id counts twice, as one that no group
@@ -120,6 +120,34 @@ func (j *Judge) mayGrow(g *group) bool {
 	return !t.raised && (f.MaxNodesTotal == 0 || nodes < f.MaxNodesTotal) &&
 		(f.MaxCoresTotal == 0 || cpu+g.cpu <= f.MaxCoresTotal) &&
 		(f.MaxMemoryTotal == 0 || memory+g.memory <= f.MaxMemoryTotal)
+}
+
+// hopeless reports whether all nodes of a group are such as never were ready, and a flag keeps them until people end
+// them: nothing speaks for the next.
+func (j *Judge) hopeless(g *group) bool {
+	never := 0
+	for _, m := range j.truth.machines {
+		if m.group != g.id {
+			continue
+		}
+		n := j.truth.nodeOf(m)
+		if n == nil || n.ever || !j.keptByFlag(n) {
+			return false
+		}
+		never++
+	}
+	return never > 0
+}
+
+// keptByFlag reports whether a node stays, and is said to, since a flag says that nodes like it do not go.
+func (j *Judge) keptByFlag(n *node) bool {
+	switch j.truth.keeps[n.name] {
+	case "ScaleDownOff":
+		return !j.flags.ScaleDown
+	case "ScaleDownUnreadyDisabled":
+		return !j.flags.ScaleDownUnready
+	}
+	return false
 }
 
 func allRun(j *Judge, e *Event) {
@@ -271,7 +299,8 @@ func allMatch(j *Judge, e *Event) {
 				why = t.keeps[n.name]
 			}
 			// A pool's minimum keeps a node that is not ready: the cloud has to replace it.
-			if n != nil && (n.ready || p != nil && (t.poolSize(g.pool) <= p.min || p.sized && why == "PoolFloorReached")) {
+			if n != nil && (n.ready || j.keptByFlag(n) ||
+				p != nil && (t.poolSize(g.pool) <= p.min || p.sized && why == "PoolFloorReached")) {
 				ready++
 			}
 		}
