@@ -120,6 +120,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.ScaleUp.Bypassed = vals
 	case "delay-after-add":
 		p.ScaleDown.DelayAfterAdd = duration()
+	case "delay-after-delete":
+		p.ScaleDown.DelayAfterDelete = duration()
 	case "scale-down":
 		p.ScaleDown.Enabled = len(vals) == 1 && vals[0] != "off"
 	case "parallel":

@@ -79,6 +79,7 @@ func (f *finder) overBudget(m *found) *budget.Held {
 // waits says what a move that is worth it waits for, nil if for nothing.
 func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 	down := f.Policy.ScaleDown
+	most, flag := f.atOnce()
 	switch {
 	case !down.Enabled:
 		return &model.Verdict{Detail: "removals are off", Fix: "--scale-down-enabled"}
@@ -86,10 +87,9 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 		return f.collides(m, grows) // the cloud does not wait
 	case f.Quiet != nil:
 		return f.Quiet
-	case going+len(m.Goes) > down.MaxParallelism:
+	case going+len(m.Goes) > most:
 		return &model.Verdict{Detail: fmt.Sprintf("%s on the way to be replaced, of %d at a time",
-			spelling.Count(going, "node"), down.MaxParallelism),
-			Fix: "their end, or a higher --max-scale-down-parallelism"}
+			spelling.Count(going, "node"), most), Fix: "their end, or a " + flag}
 	}
 	if h := f.overBudget(m); h != nil {
 		return &model.Verdict{Detail: fmt.Sprintf("budget %s: %s", h.Budget, h.Detail), Until: h.Until, Fix: h.Fix}

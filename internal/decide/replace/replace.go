@@ -140,7 +140,8 @@ func (f *finder) search() {
 // search then, whatever came of it.
 func (f *finder) next() {
 	first := &f.list[0]
-	most := min(len(f.list), f.Policy.ScaleDown.MaxParallelism)
+	atOnce, _ := f.atOnce()
+	most := min(len(f.list), atOnce)
 	most = max(1, min(most, f.book.Most(f.s.Nodes[first.Node].Group, exitOf(first.reason()))))
 	if first.reason() == model.NodeInterrupted {
 		most = len(f.list)
@@ -166,6 +167,19 @@ func (f *finder) next() {
 	}
 	f.World.Reopen(first.Node)
 	f.list = f.list[1:]
+}
+
+// atOnce is how many nodes may be on the way to be replaced, and the flag that says so: no more than can leave, with
+// the delay after each removal, while a move waits for one. What was bought for others would stand idle for hours.
+func (f *finder) atOnce() (most int, flag string) {
+	down := f.Policy.ScaleDown
+	if delay := down.DelayAfterDelete; delay > 0 {
+		rounds := max(1, min(int(f.p.Patience/delay), down.MaxParallelism))
+		if most = rounds * max(1, min(down.MaxDrains, down.MaxParallelism)); most < down.MaxParallelism {
+			return most, "shorter --scale-down-delay-after-delete"
+		}
+	}
+	return down.MaxParallelism, "higher --max-scale-down-parallelism"
 }
 
 // try empties nodes together, and reports whether that is worth it. If it is, it is done in the world.
