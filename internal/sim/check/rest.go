@@ -37,7 +37,8 @@ func (t *truth) applyRest(e *Event) {
 	case Held:
 		t.calls, t.asks = e.N, e.From
 	case Rest:
-		t.heldBack = slices.Contains(slices.Collect(maps.Values(t.keeps)), heldByBudget)
+		reasons := slices.Collect(maps.Values(t.keeps))
+		t.heldBack, t.reserved = slices.Contains(reasons, heldByBudget), slices.Contains(reasons, reservedForMove)
 		clear(t.fits)
 		clear(t.told)
 		clear(t.keeps)
@@ -50,7 +51,7 @@ func (j *Judge) AtRest(at time.Time) (lacking []Breach) {
 	j.broken, j.seen = nil, map[string]bool{}
 	j.Observe(Event{At: at, What: Rest})
 	lacking, j.broken, j.seen = j.broken, broken, seen
-	if len(lacking) == 0 && !j.truth.heldBack && !j.truth.peace.IsZero() {
+	if len(lacking) == 0 && !j.truth.heldBack && !j.truth.reserved && !j.truth.peace.IsZero() {
 		j.truth.restful = at
 	}
 	return lacking
@@ -68,11 +69,17 @@ func (j *Judge) TriesAgain() bool {
 	return slices.ContainsFunc(sorted(t.groups), func(id string) bool { return t.groups[id].varies })
 }
 
+const reservedForMove = "ReservedForMove"
+
 // MovesOn reports whether pods were evicted a short while ago that had been evicted before, and were left alone since:
-// what is held back so that no pod is moved too often within an hour comes late.
+// what is held back so that no pod is moved too often within an hour comes late. So does a move whose nodes leave one
+// after the other, each within its patience.
 func (j *Judge) MovesOn() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
+	if t.reserved && j.since(t.removed[""]) < j.flags.MovePatience {
+		return true
+	}
 	for _, p := range t.pods {
 		n := len(p.evictions)
 		if n > 1 && p.evictions[n-1].Sub(p.evictions[n-2]) >= long && j.since(p.evictions[n-1]) < long {
@@ -358,7 +365,7 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 	"AtomicScaleDownFailed":  func(j *Judge, n *node, g *group) bool { return g.whole },
 	"ReservedForMovedPods":   func(j *Judge, n *node, g *group) bool { return true },
 	// A move waits for nodes that are made one after the other, and for pods that rest.
-	"ReservedForMove": func(j *Judge, n *node, g *group) bool {
+	reservedForMove: func(j *Judge, n *node, g *group) bool {
 		return j.flags.moves() && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
 	},
 	heldByBudget:                   func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },

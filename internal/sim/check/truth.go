@@ -48,6 +48,7 @@ type truth struct {
 	told        map[place]string
 	keeps       map[string]string // by node; empty: it may go
 	heldBack    bool              // a budget held some node then
+	reserved    bool              // some node was kept for a move then
 	mended      []mended
 	calls, asks int
 	asked       time.Time     // when a write was last begun
