@@ -192,7 +192,7 @@ func Defaults() Config {
 				},
 			},
 			Moves: model.MovePolicy{
-				MinSavingsShare: 0.1, Stay: time.Hour, Patience: time.Hour,
+				MinSavingsShare: 0.1, Stay: time.Hour, Patience: time.Hour, InterruptionSpan: time.Hour,
 			},
 			InventoryMaxAge: 5 * time.Minute,
 			CallDeadline:    2 * time.Minute,

@@ -40,6 +40,11 @@ func (f *Flags) moves() {
 		s.StringSliceVar(&m.Interrupted, "replace-interrupted", m.Interrupted,
 			"keys of taints and annotations of nodes, and types of conditions, by which the cloud says that it is about to "+
 				"take a machine; such a node is replaced at once")
+		s.IntVar(&m.MaxInterruptions, "max-interruptions", m.MaxInterruptions,
+			"a group of which so many nodes say within --interruption-span what --replace-interrupted names is bought from "+
+				"last, and not for cheaper nodes; 0: no number is too many")
+		s.DurationVar(&m.InterruptionSpan, "interruption-span", m.InterruptionSpan,
+			"how long an interruption counts for --max-interruptions")
 	}, "consolidation", "min-savings-share")
 }
 
@@ -68,6 +73,15 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	}
 	if slices.Contains(m.Interrupted, string(corev1.NodeReady)) {
 		wrong("replace-interrupted", "%s is true of nodes that are well", corev1.NodeReady)
+	}
+	if m.MaxInterruptions < 0 {
+		wrong("max-interruptions", "%d is below 0", m.MaxInterruptions)
+	}
+	if m.MaxInterruptions > 0 && len(m.Interrupted) == 0 {
+		wrong("max-interruptions", "without --replace-interrupted no interruption is seen")
+	}
+	if m.InterruptionSpan <= 0 {
+		wrong("interruption-span", "%s must be above 0", m.InterruptionSpan)
 	}
 	if m.Stay < 0 {
 		wrong("move-stay", "%s is below 0", m.Stay)

@@ -79,6 +79,10 @@ func (d *Decider) serve(s *model.Snapshot, p model.Policy) *maker {
 	m := &maker{
 		snap: s, policy: p, gate: gate.New(s, p), rate: repair.NewRate(s), room: reserve.New(s, p, d.world),
 	}
+	m.plan.Interruptions = m.gate.Interruptions()
+	for _, d := range m.gate.Distrusts() {
+		m.wakeAt(d.Until)
+	}
 	// 3. and 4. What does not arrive is given up. Nothing else is done to its group then.
 	m.repair()
 	// Pods whose nodes are being emptied have room before all others (rule L7).

@@ -13,7 +13,8 @@ const rest = 10 * time.Second
 // halted is the plan for an unhealthy cluster: nothing is bought or removed, no
 // node is unneeded, and removals that wait are rolled back.
 func halted(s *model.Snapshot, p model.Policy) model.Plan {
-	plan := model.Plan{Brakes: s.Brakes, NotBefore: s.Now.Add(rest), Wake: s.Now.Add(rest)}
+	plan := model.Plan{Brakes: s.Brakes, NotBefore: s.Now.Add(rest), Wake: s.Now.Add(rest),
+		Interruptions: s.InterruptionsOf(&p.Moves)}
 	for i := range s.Pending {
 		q := &s.Pending[i]
 		plan.Pending = append(plan.Pending, model.PendingVerdict{Class: q.Class, Pods: len(q.Pods), Left: len(q.Pods),

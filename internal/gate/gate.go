@@ -13,7 +13,11 @@
 // Pure. Who may import it: decide and its parts. It imports model and provider.
 package gate
 
-import "github.com/plimsoll-dev/plimsoll/internal/model"
+import (
+	"slices"
+
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+)
 
 // Op is what is to be done to a group.
 type Op uint8
@@ -93,11 +97,27 @@ type Gate struct {
 	snap    *model.Snapshot
 	policy  model.Policy
 	resized map[int]model.Verdict
+	// interruptions are those that count, and distrusts what comes of them.
+	interruptions []model.Interruption
+	distrusts     []model.Distrust
 }
 
 // New is the gate before anything has been planned.
 func New(s *model.Snapshot, p model.Policy) *Gate {
-	return &Gate{snap: s, policy: p, resized: map[int]model.Verdict{}}
+	t := &Gate{snap: s, policy: p, resized: map[int]model.Verdict{}, interruptions: s.InterruptionsOf(&p.Moves)}
+	t.distrusts = t.policy.Moves.Distrusts(t.interruptions, s.Now)
+	return t
+}
+
+// Interruptions are those that count in this plan, or will in the next.
+func (t *Gate) Interruptions() []model.Interruption { return t.interruptions }
+
+// Distrusts are the groups that are bought from last, since too many of their nodes were interrupted.
+func (t *Gate) Distrusts() []model.Distrust { return t.distrusts }
+
+// Distrusted reports whether a group, by its index, is one of them.
+func (t *Gate) Distrusted(group int) bool {
+	return slices.ContainsFunc(t.distrusts, func(d model.Distrust) bool { return d.Group == t.snap.Groups[group].ID })
 }
 
 // Close closes a group for the rest of the plan, which writes to it already.

@@ -267,7 +267,7 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	}
 	l.noteVerdicts(s, &p)
 	l.moves = append(slices.Clip(l.moves), p.Moves...)
-	l.brakes, l.resume, l.unseen = p.Brakes, p.Resume, p.Unseen
+	l.brakes, l.resume, l.unseen, l.interruptions = p.Brakes, p.Resume, p.Unseen, p.Interruptions
 	for _, owner := range p.MadeUp {
 		d := l.displaced[owner]
 		d.Came = true

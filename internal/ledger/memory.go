@@ -20,7 +20,8 @@ func (l *Ledger) Memory() model.Memory {
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals),
 		LastGrowth: l.last.Growth, LastDemand: l.last.Demand,
 		LastRemoval: l.last.Removal, LastFailure: l.last.Failure,
-		Resume: l.resume, Strays: firstStrays(l.strays), Moves: model.CopyMoves(l.moves), Exits: slices.Clone(l.exits),
+		Interruptions: slices.Clone(l.interruptions),
+		Resume:        l.resume, Strays: firstStrays(l.strays), Moves: model.CopyMoves(l.moves), Exits: slices.Clone(l.exits),
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		l.groups[id].Remember(&m)
@@ -54,7 +55,7 @@ func Restore(rules model.Rules, m model.Memory) *Ledger {
 		rules: rules, groups: map[provider.GroupID]*growth.Group{}, calls: map[string]model.Call{}, nodes: newStandings(),
 		timed: map[string]bool{}, homes: model.NewHomes(0, nil),
 		brakes: slices.Clone(m.Brakes), resume: m.Resume, written: m.Written, last: last, inherited: last,
-		moves: model.CopyMoves(m.Moves), exits: slices.Clone(m.Exits),
+		moves: model.CopyMoves(m.Moves), exits: slices.Clone(m.Exits), interruptions: slices.Clone(m.Interruptions),
 		displaced: map[types.UID]model.Displaced{}, strays: map[string]provider.GroupID{},
 	}
 	l.fold = growth.Fold{
@@ -104,6 +105,9 @@ func (l *Ledger) trust(now time.Time) {
 	l.moves = move.Mended(l.moves, now)
 	for i := range l.exits {
 		l.exits[i].At = model.Earlier(l.exits[i].At, now)
+	}
+	for i := range l.interruptions {
+		l.interruptions[i].At = model.Earlier(l.interruptions[i].At, now)
 	}
 	l.last.Bound(now)
 	l.inherited.Bound(now)

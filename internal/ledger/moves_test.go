@@ -72,3 +72,18 @@ func TestAMoveIsGivenUp(t *testing.T) {
 	want(t, "late", stageOf(s.l), "givenUp")
 	want(t, "kind", s.l.Changes()[len(s.l.Changes())-1].Kind, model.MoveGivenUpOn)
 }
+
+// TestInterruptionsAreRemembered: through a restart, and not as of a time to come.
+func TestInterruptionsAreRemembered(t *testing.T) {
+	s := settled(t, 1)
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Interruptions: []model.Interruption{
+		{Node: "a", Group: "g", At: s.now().Add(-time.Minute)}, {Node: "b", Group: "g", At: s.now().Add(time.Hour)}}})
+	m := s.l.Memory()
+	m.Written = s.now()
+	s.l = Restore(s.l.rules, m)
+	s.l.Fold(s.seen(), nil)
+	got := s.l.Standing().Interruptions
+	if len(got) != 2 || got[1].At.After(s.now()) || !got[0].At.Equal(s.now().Add(-time.Minute)) {
+		t.Errorf("remembered: %+v", got)
+	}
+}

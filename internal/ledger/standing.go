@@ -21,7 +21,7 @@ func (l *Ledger) Standing() model.Standing {
 		Counts: l.counts, Others: l.others, Unhealthy: l.unhealthy,
 		Brakes: slices.Clone(l.brakes), Arrivals: slices.Clone(l.fold.Arrivals), Resume: l.resume, Unseen: l.unseen,
 		Displaced: maps.Clone(l.displaced), Doubts: l.doubts, Strays: maps.Clone(l.strays),
-		Moves: model.CopyMoves(l.moves), Exits: slices.Clone(l.exits),
+		Moves: model.CopyMoves(l.moves), Exits: slices.Clone(l.exits), Interruptions: slices.Clone(l.interruptions),
 	}
 	for id, g := range l.groups {
 		if g.Sighted {

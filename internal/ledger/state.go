@@ -34,6 +34,8 @@ type Ledger struct {
 	moves []model.Move
 	// exits are the nodes that began to go a short while ago, where a budget counts them.
 	exits []budget.Exit
+	// interruptions are those that the last plan had.
+	interruptions []model.Interruption
 	// resume is where the search for unneeded nodes goes on.
 	resume string
 	// unseen are the classes that the last cycle had no steps for.

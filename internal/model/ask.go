@@ -195,6 +195,8 @@ type Memory struct {
 	Moves []Move `json:"moves,omitempty"`
 	// Exits are the nodes that began to go a short while ago, where a budget counts them.
 	Exits []budget.Exit `json:"exits,omitempty"`
+	// Interruptions are the nodes that were interrupted a short while ago, where that counts.
+	Interruptions []Interruption `json:"interruptions,omitempty"`
 	// Resume is where the search for unneeded nodes goes on.
 	Resume string `json:"resume,omitempty"`
 	// Closed: its leader came to a clean end, and started nothing after it.

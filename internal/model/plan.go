@@ -180,6 +180,8 @@ type Plan struct {
 	Repair []RepairVerdict
 	// Brakes are those that stand after this plan; sorted by group and class.
 	Brakes []Brake
+	// Interruptions are those that count after this plan, or are still to be seen; by time.
+	Interruptions []Interruption
 	// Notices are what is wrong with the operator's documents, and stops nothing.
 	Notices []provider.Notice
 	// Nodes is how many nodes the scale-ups add; LowerBound is how many any plan would have to, for the

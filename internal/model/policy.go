@@ -139,6 +139,10 @@ type MovePolicy struct {
 	// Interrupted are keys of taints and annotations, and types of conditions, by which the cloud says that it is about
 	// to take the machine of a node.
 	Interrupted []string
+	// MaxInterruptions is how many nodes of a group may be interrupted within InterruptionSpan: with as many, other
+	// groups are bought from first. Zero: any number.
+	MaxInterruptions int
+	InterruptionSpan time.Duration
 	// StepLimit is how many steps one cycle's search for moves may take.
 	StepLimit int
 }

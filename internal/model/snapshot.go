@@ -51,6 +51,9 @@ type Snapshot struct {
 	// Exits are the nodes that began to go a short while ago, where a budget counts them.
 	Exits []budget.Exit
 
+	// Interruptions are the ledger's, as the last plan had them; by time.
+	Interruptions []Interruption
+
 	// SettledUntil is when time alone changes what policies have settled for groups; zero: never.
 	SettledUntil time.Time
 	// AsOf is the age of the inventory; InventoryErr why there is no newer one.

@@ -44,6 +44,8 @@ type Standing struct {
 	Moves []Move
 	// Exits are the nodes that began to go a short while ago, where a budget counts them.
 	Exits []budget.Exit
+	// Interruptions are those that the last plan had; by time.
+	Interruptions []Interruption
 	// Notices are what a person should know of the groups; nothing is decided by them.
 	Notices []provider.Notice
 }

@@ -32,7 +32,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 		LastGrowth: standing.LastGrowth, LastDemand: standing.LastDemand,
 		LastRemoval: standing.LastRemoval, LastFailure: standing.LastFailure,
 		FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced,
-		Strays: standing.Strays, Moves: standing.Moves, Exits: standing.Exits,
+		Strays: standing.Strays, Moves: standing.Moves, Exits: standing.Exits, Interruptions: standing.Interruptions,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
 		Arrivals: standing.Arrivals, Doubts: standing.Doubts, SettledUntil: seen.SettledUntil,
 	}

@@ -200,6 +200,11 @@ type last struct {
 }
 
 func (s *Scenario) last(a args) {
+	if a.name == "interruption" {
+		s.Memory.Interruptions = append(s.Memory.Interruptions, model.Interruption{Node: a.get("of", ""),
+			At: s.ago(a, "age"), Group: provider.GroupID(a.get("group", ""))})
+		return
+	}
 	if a.name == "eviction" {
 		at := s.ago(a, "age")
 		if s.Memory.Displaced == nil {

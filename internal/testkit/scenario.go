@@ -36,6 +36,7 @@ import (
 //	failed n1 why=EvictionRefused age=1m rest=10m   its removal failed, and it rests
 //	last growth age=5m group=general      or removal, or failure: when it was, in that group; demand: a growth for
 //	                                      anything but a move
+//	last interruption of=n9 group=spot age=20m   the cloud has taken its machine, or is about to
 //	last eviction of=web age=1m           when pods of web were evicted, from whatever node;
 //	                                      again=2: and pods that came for those, twice in a row
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out

@@ -270,7 +270,9 @@ func Policy() model.Policy {
 				ReplacementTime: 2 * time.Minute,
 			},
 		},
-		Moves:           model.MovePolicy{Stay: time.Hour, Patience: time.Hour, StepLimit: 2_000_000},
+		Moves: model.MovePolicy{
+			Stay: time.Hour, Patience: time.Hour, InterruptionSpan: time.Hour, StepLimit: 2_000_000,
+		},
 		InventoryMaxAge: 2 * time.Minute, CallDeadline: time.Minute,
 	}
 }

@@ -21,7 +21,7 @@ type Buyer struct {
 	// fleet is what is there, and what has been bought.
 	fleet *model.Fleet
 	heads []head
-	// priced are the groups whose price is known.
+	// priced are the groups whose price is known, but for those that come last.
 	priced []head
 	prices map[model.ClassID]float64
 	packs  map[model.ClassID]bool
@@ -49,7 +49,7 @@ func NewBuyer(
 			continue
 		}
 		b.heads = append(b.heads, h)
-		if _, priced := b.Price(h.group); priced {
+		if _, priced := b.Price(h.group); priced && !b.limits.last[i] {
 			b.priced = append(b.priced, h)
 		}
 	}

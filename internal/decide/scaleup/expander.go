@@ -69,7 +69,9 @@ func (pl *planner) choose(options []option) (index int, why string) {
 		words = append(words, said)
 	}
 	best := slices.MinFunc(left, func(a, b int) int { return cmp.Compare(options[a].group, options[b].group) })
-	if len(words) == 0 {
+	if len(words) == 0 && pl.limits.others {
+		return best, "the only group that suits, but for those that were interrupted often"
+	} else if len(words) == 0 {
 		return best, "the only group that suits"
 	}
 	return best, strings.Join(words, ", ")
@@ -260,10 +262,18 @@ func (pl *planner) showPriority(best float64) string {
 	return fmt.Sprintf("%.0f", -best)
 }
 
-// notices says what is wrong with the priorities document, if it is asked for, and
+// notices says what is wrong with the priorities document, if it is asked for, which groups come last, and
 // which DaemonSets do not count; until is when more may not.
 func (pl *planner) notices() (out []provider.Notice, until time.Time) {
 	out, until = pl.w.DaemonNotices()
+	if last := pl.gate.Distrusts(); len(last) > 0 {
+		names := make([]string, len(last))
+		for i := range last {
+			names[i] = last[i].Text()
+		}
+		out = append(out, provider.Notice{Code: "InterruptedOften", Message: "groups that were interrupted often are " +
+			"bought from last: " + firstNames(names)})
+	}
 	return slices.Concat(pl.documentNotices(), pl.priceNotices(), out), until
 }
 

@@ -22,6 +22,9 @@ type limits struct {
 	p      model.ScaleUpPolicy
 	room   []int            // by group
 	closed []*model.Verdict // by group: why it may not grow at all
+	// last are the groups that come last, by group, and others: it is the turn of the others.
+	last   []bool
+	others bool
 	pools  map[provider.PoolID]int
 	shares []portion // by group
 	trials map[int]trial
@@ -87,6 +90,7 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 		}
 		l.shares = append(l.shares, portion{left: math.MaxInt})
 		l.closed[i] = access.Closed(i, gate.Grow)
+		l.last = append(l.last, access.Distrusted(i))
 	}
 	l.pooled = pool.Of(s)
 	for _, p := range l.pooled {
@@ -100,7 +104,12 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 }
 
 // most is how many nodes of the group may be added now.
-func (l *limits) most(group int) int { return max(0, min(l.hard(group), l.shares[group].left)) }
+func (l *limits) most(group int) int {
+	if l.others && l.last[group] {
+		return 0
+	}
+	return max(0, min(l.hard(group), l.shares[group].left))
+}
 
 // hard is the same whatever the group's share of its pool is.
 func (l *limits) hard(group int) int {

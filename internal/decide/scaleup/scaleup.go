@@ -117,8 +117,17 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) {
 	}
 }
 
-// growFor buys for the pods that are left while that helps.
+// growFor buys for the pods that are left while that helps, of groups that come last only if others do not suffice.
 func (pl *planner) growFor(list []*waiting) {
+	if slices.Contains(pl.limits.last, true) {
+		pl.limits.others = true
+		pl.growWhile(list)
+		pl.limits.others = false
+	}
+	pl.growWhile(list)
+}
+
+func (pl *planner) growWhile(list []*waiting) {
 	for before := -1; before != pl.leftOver(list); {
 		before = pl.leftOver(list)
 		pl.growOverDomains(list)

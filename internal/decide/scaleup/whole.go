@@ -30,7 +30,12 @@ func (pl *planner) packWhole() {
 	if !ok {
 		return
 	}
-	p := pl.purchase(lots, pl.heads, price, pl.begin.limits.most)
+	p := pl.purchase(lots, pl.heads, price, func(group int) int {
+		if pl.limits.last[group] {
+			return pl.grown[group].nodes // it has no more nodes than others leave to it
+		}
+		return pl.begin.limits.most(group)
+	})
 	plan, ok := pl.cheaper(p, cost)
 	if !ok {
 		return
