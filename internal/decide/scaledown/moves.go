@@ -32,7 +32,9 @@ func (f *finder) ofMove(c *candidate) bool {
 			f.keep(c.node, *why)
 			break
 		}
-		c.since = m.Began
+		if f.Snapshot.Nodes[c.node].Kind != model.Unready { // whose own time counts
+			c.since = m.Began
+		}
 		f.unneeded[c.node] = true
 		f.replaced = append(f.replaced, f.hold(*c))
 	}

@@ -248,11 +248,7 @@ func (f *finder) begin(g *present) []Start {
 	b := newStarts(f.Input)
 	var out []Start
 	for _, c := range f.replaced {
-		why := b.held(c)
-		if why == nil && !b.hurries(c) {
-			why = b.demanded(f.Snapshot.Nodes[c.node].Group)
-		}
-		out = f.settle(b, c, why, out)
+		out = f.settle(b, c, b.replaced(c, f.since(c)), out)
 	}
 	moves := slices.Concat(f.Snapshot.Moves, f.moving)
 	f.Snapshot.Promise(b.budgets, moves, func(id model.NodeID) bool { return b.begun[id] })

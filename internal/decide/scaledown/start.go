@@ -102,16 +102,16 @@ func MayBeNeeded(s *model.Snapshot, unseen int, since time.Time) bool {
 func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 	n := b.Snapshot.Nodes[c.node]
 	g := &b.Snapshot.Groups[n.Group]
-	p := b.Policy.ScaleDown
-	since, wait, short := b.clock(g, n, since)
 	if v := b.Gate.Closed(n.Group, gate.Time); v != nil {
 		return v
 	}
-	switch until := since.Add(wait); {
-	case !p.Enabled:
+	if !b.Policy.ScaleDown.Enabled {
 		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
-	case until.After(b.Snapshot.Now):
-		return &model.Verdict{Reason: short, Detail: b.wanted(wait), Until: until}
+	}
+	until, early := b.early(c, since)
+	switch {
+	case early != nil:
+		return early
 	case n.Kind != model.Unready && MayBeNeeded(b.Snapshot, b.Unseen, until):
 		return &model.Verdict{Reason: model.StepBudget,
 			Detail: fmt.Sprintf("pods of %s were not looked at in this cycle, and may need it",
@@ -122,6 +122,16 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 		return v
 	}
 	return b.held(c)
+}
+
+// early says until when a node has to be unneeded, or not ready, and the verdict while that time runs.
+func (b *starts) early(c *candidate, since time.Time) (until time.Time, v *model.Verdict) {
+	n := b.Snapshot.Nodes[c.node]
+	since, wait, short := b.clock(&b.Snapshot.Groups[n.Group], n, since)
+	if until = since.Add(wait); until.After(b.Snapshot.Now) {
+		v = &model.Verdict{Reason: short, Detail: b.wanted(wait), Until: until}
+	}
+	return until, v
 }
 
 // wanted says how long an unneeded node has to be so.
@@ -259,6 +269,24 @@ func (b *starts) underWay() *model.Verdict {
 	v := gate.Cooldown(b.Policy.ScaleDown.DelayAfterAdd, "scale-up, which is under way", "")
 	v.Fix = "its end, and time"
 	return v
+}
+
+// replaced says what keeps a node that goes for a move whose new nodes are ready, nil if nothing does. Its use is not
+// asked for; but one that is not ready may come back, and has its time as any other.
+func (b *starts) replaced(c *candidate, since time.Time) *model.Verdict {
+	n := b.Snapshot.Nodes[c.node]
+	if b.hurries(c) {
+		return b.held(c)
+	}
+	if n.Kind == model.Unready {
+		if _, v := b.early(c, since); v != nil {
+			return v
+		}
+	}
+	if v := b.held(c); v != nil {
+		return v
+	}
+	return b.demanded(n.Group)
 }
 
 // demanded is the delay that holds the nodes of a group that go for a move, nil if none does: what moves have bought
