@@ -1,11 +1,13 @@
 package decide_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
 
 // TestWakes: where time alone changes a plan, the plan says when. The loop does not run before that.
@@ -38,5 +40,23 @@ func TestWakes(t *testing.T) {
 				t.Errorf("calls %+v", plan.Calls)
 			}
 		})
+	}
+}
+
+// TestWakesForMoves: a node is used enough to stay, and its group's removals rest since the cloud refused them. When
+// that is over a move may be worth it.
+func TestWakesForMoves(t *testing.T) {
+	snap, p := snapshotOf(t, "group dear max=10 cpu=8 memory=32Gi price=1\ngroup small max=10 cpu=4 memory=16Gi "+
+		"price=0.1\nnode n1 group=dear\npods web count=7 cpu=1 node=n1")
+	p.Moves.Consolidation = policy.WhenCheaper
+	at := slices.IndexFunc(snap.Groups, func(g model.Group) bool { return g.ID == "dear" })
+	over := snap.Now.Add(40 * time.Second)
+	snap.Groups[at].Rests.Put(model.Rest{Cause: model.RestRefused, Since: snap.Now, Until: over, Length: time.Minute})
+	if plan := decide.Decide(snap, p); !plan.Wake.Equal(over) || len(plan.Worth) > 0 {
+		t.Errorf("it wakes at %s, want %s; %d moves are worth it", plan.Wake, over, len(plan.Worth))
+	}
+	snap.Now = over
+	if plan := decide.Decide(snap, p); len(plan.Worth) != 1 {
+		t.Errorf("%d moves are worth it after that", len(plan.Worth))
 	}
 }

@@ -60,9 +60,13 @@ func (f *finder) mayMove(c *candidate) {
 		f.keep(c.node, *why) // its use would not keep it from a move
 		return
 	}
-	if f.Gate.Closed(n.Group, gate.Spare) == nil && f.Gate.Closed(n.Group, gate.Begin) == nil {
-		f.movable = append(f.movable, f.hold(*c))
+	for _, op := range []gate.Op{gate.Spare, gate.Begin} {
+		if why := f.Gate.Closed(n.Group, op); why != nil {
+			f.wakeAt(why.Until) // its verdict is another one, which wakes nothing
+			return
+		}
 	}
+	f.movable = append(f.movable, f.hold(*c))
 }
 
 // due says why a node is to be replaced whatever that costs, nil if it is not.
