@@ -134,6 +134,7 @@ soak: soak-worlds fuzz ## what is too long for `make test`, with fresh seeds: ma
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
 	$(GOTEST) -timeout 60m -run RefusalsAreThePlugins ./internal/schedsim -rapid.checks=120000
 	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
+	$(GOTEST) -timeout 60m -run TestScenarios ./internal/sim -sim.from=large
 	$(MAKE) build
 	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m
 	cd rehearse && $(GOTEST) -timeout 120m -run TestScripts/churn ./e2e -churn.rounds=12 -churn.seed=100

@@ -83,7 +83,7 @@ func (h happened) never() (alone []What, pairs [][2]What) {
 	return alone, pairs
 }
 
-// String is a table: each fault, how often it happened, and how many of the others it happened beside.
+// String is a table: each fault, how often it happened, and how often beside each of the others.
 func (h happened) String() string {
 	var b strings.Builder
 	beside := map[What]map[What]int{}
@@ -95,10 +95,19 @@ func (h happened) String() string {
 			beside[what][pair[1-i]] += n
 		}
 	}
-	for _, what := range slices.SortedFunc(maps.Keys(h.alone), func(a, b What) int {
-		return cmp.Or(cmp.Compare(h.alone[b], h.alone[a]), cmp.Compare(a, b))
-	}) {
-		fmt.Fprintf(&b, "%-22s %6d times, beside %d others\n", what, h.alone[what], len(beside[what]))
+	for _, what := range mostFirst(h.alone) {
+		fmt.Fprintf(&b, "%-22s %6d times, beside %d others", what, h.alone[what], len(beside[what]))
+		for i, other := range mostFirst(beside[what]) {
+			fmt.Fprintf(&b, "%s %s %d", [...]string{":", ","}[min(i, 1)], other, beside[what][other])
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// mostFirst lists what was counted, what happened most often first.
+func mostFirst(counts map[What]int) []What {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b What) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 }

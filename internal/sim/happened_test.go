@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -32,6 +33,10 @@ at 5m30s cordon any
 	beside := h.pairs[pairOf("cordon", controllersDown)] + h.pairs[pairOf("cordon", readSlow)]
 	if beside != 2 || h.pairs[pairOf(readSlow, controllersDown)] != 1 || h.pairs[pairOf(readSlow, apiStale)] != 0 {
 		t.Errorf("pairs %v", h.pairs)
+	}
+	row := "reads=slow                  1 times, beside 2 others: controllers=down 1, cordon 1\n"
+	if table := h.String(); !strings.Contains(table, row) {
+		t.Errorf("no row %q in\n%s", row, table)
 	}
 	alone, pairs := h.never()
 	if !slices.Contains(alone, neverRegister) || slices.Contains(alone, readSlow) ||
