@@ -168,6 +168,11 @@ func pausing(
 		if all == (len(args) == 1) || len(args) > 1 || len(args) == 1 && args[0] == "" {
 			return misusef("%s: name one group, or give --all", cmd.Name())
 		}
+		if cmd.Name() == pauseName && !all {
+			if err := policy.CheckPattern(args[0]); err != nil {
+				return misuse{err}
+			}
+		}
 		return nil
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -76,13 +76,19 @@ func TestPausesOnTheCommandLine(t *testing.T) {
 	}
 }
 
+// statusOfGroups is the ConfigMap in which a leader's status lists groups.
+func statusOfGroups(names ...string) *corev1.ConfigMap {
+	c := config.Defaults()
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Cluster.Namespace, Name: c.Report.StatusConfigMap},
+		Data: map[string]string{"status": "time: 2026-01-01 00:00:00 +0000 UTC\nautoscalerStatus: Running\n" +
+			"nodeGroups: [{name: " + strings.Join(names, "}, {name: ") + "}]\n"}}
+}
+
 // TestAMistypedGroup: a pause of what is no group is made, and told.
 func TestAMistypedGroup(t *testing.T) {
 	c := config.Defaults()
-	client := fake.NewClientset(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Cluster.Namespace, Name: c.Report.StatusConfigMap},
-		Data: map[string]string{"status": "time: 2026-01-01 00:00:00 +0000 UTC\nautoscalerStatus: Running\n" +
-			"nodeGroups: [{name: web}, {name: batch}]\n"}})
+	client := fake.NewClientset(statusOfGroups("web", "batch"))
 	for name, want := range map[string]string{
 		"wbe": `no group is called "wbe": did you mean "web"?`, "gpu": `no group is called "gpu"; the pause`, "w*": "", "web": "",
 	} {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestScripts runs command lines in docs/examples, and shows what they print and the exit
-// code. `go test ./cmd/plimsoll -run Scripts -rewrite` writes what they print now.
+// code. API is a server that has ConfigMaps. `go test ./cmd/plimsoll -run Scripts -rewrite` writes what they print now.
 func TestScripts(t *testing.T) {
 	scripts, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.txt"))
 	if err != nil || len(scripts) == 0 {
@@ -34,13 +34,14 @@ func TestScripts(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	for _, script := range scripts {
 		t.Run(filepath.Base(script), func(t *testing.T) {
+			api := servingConfigMaps(t, statusOfGroups("web", "batch-a", "batch-b"))
 			datadriven.RunTest(t, script, func(t *testing.T, d *datadriven.TestData) string {
 				if d.Cmd != "plimsoll" {
 					d.Fatalf(t, "there is no command %q", d.Cmd)
 				}
 				var out bytes.Buffer
 				code := 0
-				for line := range strings.Lines(d.Input) {
+				for line := range strings.Lines(strings.ReplaceAll(d.Input, "=API", "="+api)) {
 					cmd := root()
 					cmd.SetOut(&out)
 					cmd.SetErr(&out)
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 					code = exitCode(cmd.ExecuteContext(t.Context()), &out)
 					fmt.Fprintf(&out, "exit %d\n", code)
 				}
-				return strings.ReplaceAll(out.String(), files, "FILES")
+				return strings.NewReplacer(files, "FILES", api, "API").Replace(out.String())
 			})
 		})
 	}
