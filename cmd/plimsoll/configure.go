@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
@@ -101,46 +102,69 @@ func orDash(text string) string {
 }
 
 // readAlone reads a file without any flags.
-func readAlone(file string) (*config.Flags, []string, error) {
+func readAlone(file string) (*config.Flags, config.Config, []string, error) {
 	set := pflag.NewFlagSet("config", pflag.ContinueOnError)
 	flags := allFlags(set)
 	if err := set.Set("config", file); err != nil {
-		return nil, nil, err
+		return nil, config.Config{}, nil, err
 	}
-	_, warnings, err := flags.Config()
-	return flags, warnings, err
+	c, warnings, err := flags.Config()
+	return flags, c, warnings, err
 }
 
 func configValidateCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Say all that is wrong with configuration files, each with file, line and path",
 		Long: `Say all that is wrong with configuration files, each with file, line and path. What is accepted and has
-no effect is told, too. The exit code is 1 if anything is wrong.`,
+no effect is told, too. The exit code is 1 if anything is wrong. With -f it also shows which policies match which
+groups of that cluster, and what the groups are by them at the cluster's time.`,
 		Example: `  plimsoll config validate plimsoll.yaml
   plimsoll config validate clusters/*.yaml
-  plimsoll config validate staging/plimsoll.yaml production/plimsoll.yaml`,
+  plimsoll config validate plimsoll.yaml -f cluster.yaml`,
 		Args: files(1, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			wrong := 0
-			for _, file := range args {
-				_, warnings, err := readAlone(file)
-				for _, w := range warnings {
-					cli.Tell(cmd.ErrOrStderr(), "warning", w)
-				}
-				if err != nil {
-					wrong++
-					fmt.Fprintln(cmd.ErrOrStderr(), cli.ErrorText(err))
-					continue
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is valid\n", file)
-			}
-			if wrong > 0 {
-				return fmt.Errorf("%d of %d files cannot be used", wrong, len(args))
-			}
-			return nil
-		},
 	}
+	var from clusterSource
+	cmd.Flags().StringArrayVarP(&from.files, "filename", "f", nil,
+		"file or folder with a cluster, -: standard input (repeat): which policies match which of its groups")
+	cmd.Flags().StringVar(&from.groups, "groups", "",
+		"file with the node groups of that cluster, where they are not in the others; none: they are guessed")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var cluster *clusterfile.Cluster
+		switch {
+		case len(from.files) > 0:
+			var err error
+			cluster, err = from.cluster(cmd.Context(), nil, cmd.InOrStdin(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+		case from.groups != "":
+			return misusef("--groups has no effect without -f")
+		}
+		wrong := 0
+		for _, file := range args {
+			_, c, warnings, err := readAlone(file)
+			for _, w := range warnings {
+				cli.Tell(cmd.ErrOrStderr(), "warning", w)
+			}
+			if err != nil {
+				wrong++
+				fmt.Fprintln(cmd.ErrOrStderr(), cli.ErrorText(err))
+				continue
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is valid\n", file)
+			if cluster != nil {
+				if err := tellMatches(cmd.OutOrStdout(), cmd.ErrOrStderr(), c.Policy.Groups, cluster); err != nil {
+					return err
+				}
+			}
+		}
+		if wrong > 0 {
+			return fmt.Errorf("%d of %d files cannot be used", wrong, len(args))
+		}
+		return nil
+	}
+	return cmd
 }
 
 // files wants so many names of files; most below 0 is no limit.
@@ -216,7 +240,7 @@ func configDiffCommand() *cobra.Command {
 			var values [2]map[string]string
 			var order []string
 			for i, file := range args {
-				flags, _, err := readAlone(file)
+				flags, _, _, err := readAlone(file)
 				if err != nil {
 					return err
 				}
