@@ -242,6 +242,8 @@ var table = []mutant{
 		`if !fleeting && why == nil`, `if (!fleeting || true) && why == nil`},
 	{"answers about budgets that are gone are kept", "internal/decide/scaledown/judgement.go", unit,
 		`if !sameList(was.budgets, f.Snapshot.Budgets) {`, `if false {`},
+	{"a host that pods have left again stays full", "internal/schedsim/mover.go", unit,
+		`m.space[h] = spaceOf(&m.w.nodes[m.hosts[h]])`, ``},
 	{"a search begins with what the one before has struck off", "internal/schedsim/mover_roster.go", unit, `clear(out)`, ``},
 	{"a node whose hostname changed is taken for its own", "internal/schedsim/couple.go", unit,
 		`known[i].Object != o`, `false`},

@@ -24,6 +24,7 @@ type Mover struct {
 	w     *World
 	hosts []Node  // in the order of preference
 	place []int32 // by node: its place among hosts, -1 for others
+	space []space // by place
 	// closed are the hosts, by place, that take no pods any more; order is the one
 	// in which they were closed, and open counts the others.
 	closed []bool
@@ -82,6 +83,7 @@ func (w *World) Mover(hosts []Node, steps int) *Mover {
 		w: w, place: make([]int32, len(w.nodes)), left: steps, sights: make([]*sight, len(w.classes)),
 		shared: map[room]*roster{}, splits: map[string]*split{},
 	}
+	m.hosts, m.space = make([]Node, 0, len(hosts)), w.spaces.list(len(hosts))
 	for i := range m.place {
 		m.place[i] = -1
 	}
@@ -93,6 +95,7 @@ func (w *World) Mover(hosts []Node, steps int) *Mover {
 		}
 		m.place[id] = int32(len(m.hosts))
 		m.hosts = append(m.hosts, id)
+		m.space = append(m.space, spaceOf(n))
 		total := &w.shapes[n.shape].total
 		m.total.cpu += total.cpu
 		m.total.memory += total.memory
@@ -145,6 +148,11 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 	}
 	m.close(id)
 	put = w.settled(mark)
+	for i := range put {
+		if h := m.placeOf(put[i].Node); h >= 0 {
+			m.space[h] = spaceOf(&w.nodes[put[i].Node])
+		}
+	}
 	w.keep(mark)
 	return put, nil, true
 }
@@ -178,6 +186,7 @@ func (m *Mover) Undo(mark MoverMark) {
 	m.order = m.order[:mark.closed]
 	m.w.Undo(mark.world)
 	for _, h := range again {
+		m.space[h] = spaceOf(&m.w.nodes[m.hosts[h]])
 		if m.closed[h] {
 			continue
 		}

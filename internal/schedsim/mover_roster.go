@@ -3,6 +3,7 @@ package schedsim
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 
@@ -66,6 +67,24 @@ func codeOf(r model.Reason) byte {
 	}
 	return codeOf(model.OtherFilter)
 }
+
+// noRoom is the code of hosts that have no room.
+var noRoom = codeOf(model.InsufficientResources)
+
+// space is what a host had free after the last move onto it, or more: others that come to it only take from that. Most
+// looks are at hosts that have too little, each once for each size of pod, and this says so without a look at the node.
+type space struct{ cpu, memory int64 }
+
+// spaceOf is the space of a node. On one that is not decided yet, others than resources are asked first.
+func spaceOf(n *node) space {
+	if n.may != nil {
+		return space{math.MaxInt64, math.MaxInt64}
+	}
+	return space{max(0, n.free.cpu), max(0, n.free.memory)}
+}
+
+// less reports whether a request is not covered. One of nothing always is.
+func (s space) less(request *amounts) bool { return s.cpu < request.cpu || s.memory < request.memory }
 
 // room names what classes have in common that share a roster.
 type room struct {
@@ -254,6 +273,11 @@ func (m *Mover) next(s *sight, region, from int) int {
 			continue
 		}
 		m.looks++
+		if m.space[s.roster.split.order[p]].less(&m.w.classes[s.class].request) {
+			m.w.Looked(1)
+			s.roster.strike(p, noRoom)
+			continue
+		}
 		why := m.w.obstacle(s.class, int(id))
 		if why == "" {
 			return p

@@ -60,9 +60,10 @@ type World struct {
 	counter  *atomic.Int64 // how many steps were taken, for CountSteps
 	moves    []placement   // by Movers: pods that left a node have a negative count
 	puts     []Put         // the answer of the last move
-	// lists is memory for what is on nodes, and marks for rosters.
+	// lists is memory for what is on nodes, marks for rosters, and spaces for Movers.
 	lists    slab[model.Batch]
 	marks    slab[byte]
+	spaces   slab[space]
 	nextName int
 	avoid    map[avoided]bool
 	meant    map[model.ClassID]Bought
@@ -197,9 +198,9 @@ func (w *World) takeOver(prev *World) {
 		clear(prev.nodes[:cap(prev.nodes)])
 		w.log, w.journal, w.moves = prev.log[:0], prev.journal[:0], prev.moves[:0]
 		w.nodes, w.blocks, w.puts = prev.nodes[:0], prev.blocks[:0], prev.puts
-		w.lists, w.marks = prev.lists.again(), prev.marks.again()
+		w.lists, w.marks, w.spaces = prev.lists.again(), prev.marks.again(), prev.spaces.again()
 		prev.log, prev.journal, prev.moves, prev.nodes, prev.blocks, prev.puts = nil, nil, nil, nil, nil, nil
-		prev.lists, prev.marks = slab[model.Batch]{}, slab[byte]{}
+		prev.lists, prev.marks, prev.spaces = slab[model.Batch]{}, slab[byte]{}, slab[space]{}
 	}
 	if cap(w.nodes) < n {
 		w.nodes = make([]node, 0, n+64)

@@ -55,6 +55,7 @@ func (k *kept) row(o *model.ObservedNode) *model.Node {
 	for ; k.at < len(k.prev.Nodes); k.at++ {
 		switch n := k.prev.Nodes[k.at]; {
 		case n.Object == o.Object:
+			k.at++
 			return n
 		case n.Object == nil || n.Name > o.Object.Name:
 			return nil

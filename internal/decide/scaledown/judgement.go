@@ -17,6 +17,7 @@ import (
 // judgement is what the rules say of the pods of one node.
 type judgement struct {
 	node       string
+	row        *model.Node // as the snapshot had it
 	generation uint64
 	on         rules.Condition
 	// moving are the pods that are to be evicted, and housed all that must find room elsewhere.
@@ -80,6 +81,10 @@ func (f *finder) judged(n *model.Node) (*judgement, *model.Verdict) {
 // kept is the judgement of the search before, nil where there is none that still holds.
 func (f *finder) kept(n *model.Node) *judgement {
 	left := f.Kept.judged
+	if len(left) > 0 && left[0].row == n {
+		f.Kept.judged = left[1:]
+		return left[0]
+	}
 	for len(left) > 0 && left[0].node < n.Name {
 		left = left[1:]
 	}
@@ -88,6 +93,7 @@ func (f *finder) kept(n *model.Node) *judgement {
 		return nil
 	}
 	if j := left[0]; j.node == n.Name && j.generation == n.Generation && j.on == rules.ConditionOf(n) {
+		j.row = n
 		return j
 	}
 	return nil
@@ -95,7 +101,7 @@ func (f *finder) kept(n *model.Node) *judgement {
 
 // judge asks the rules about each pod of a node. Fleeting: the answers may be others at another time.
 func (f *finder) judge(n *model.Node) (j *judgement, fleeting bool, why *model.Verdict) {
-	j = &judgement{node: n.Name, generation: n.Generation, on: rules.ConditionOf(n)}
+	j = &judgement{node: n.Name, row: n, generation: n.Generation, on: rules.ConditionOf(n)}
 	if n.Occupants > 0 {
 		j.moving = make([]*model.Pod, 0, n.Occupants)
 	}
