@@ -201,6 +201,9 @@ func (t *truth) applyNode(e *Event) {
 	m := t.machineOf(n)
 	switch e.What {
 	case NodeReady, NodeUnready:
+		if e.What == NodeReady && !t.unled(n.changed) {
+			n.turned = e.At
+		}
 		n.ready, n.changed = e.What == NodeReady, e.At
 		n.ever = n.ever || n.ready
 		if !n.ready {
@@ -248,6 +251,11 @@ func (t *truth) lose(pods map[string]*pod, at time.Time) {
 			w.lost = at
 		}
 	}
+}
+
+// unled reports whether no process has led since then, nor one shortly before whose successor will know what it saw.
+func (t *truth) unled(since time.Time) bool {
+	return t.process == "" && len(t.deaths) > 0 && !t.led.After(since) && t.deaths[len(t.deaths)-1].Sub(since) < learn
 }
 
 // matched reports whether an answer of the cloud has shown a machine that runs. Until one has, it is

@@ -40,7 +40,7 @@ func unneeded(j *Judge, e *Event) {
 		if j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
 			return // it may not be known yet that it is ready
 		}
-		low, ready := n.low, n.changed
+		low, ready := n.low, n.turned
 		if low.IsZero() && j.since(n.used) <= j.tolerance() {
 			low = n.wasLow // it may not be known yet that it is used
 		}
@@ -48,7 +48,7 @@ func unneeded(j *Judge, e *Event) {
 			low, ready = n.made, n.made // its use does not matter, and its move goes on when it is ready again
 		}
 		j.test(!low.IsZero() && j.since(later(low, ready)) >= j.flags.UnneededTime-rounding, e, e.Node,
-			"it is ready since %s, and little used since %s", j.stamp(n.changed), j.stamp(low))
+			"it is ready since %s, and little used since %s", j.stamp(n.turned), j.stamp(low))
 	}
 }
 
