@@ -58,7 +58,7 @@ func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
 	if n.Object == nil {
 		return nil
 	}
-	if what := interrupted(n.Object, p.Interrupted); what != "" {
+	if what := p.InterruptedBy(n.Object); what != "" {
 		return &Verdict{Reason: NodeInterrupted, Detail: what}
 	}
 	if c := unsound(n.Object, p.Unsound); c != nil {
@@ -83,9 +83,10 @@ func (p *MovePolicy) Expires(n *Node) time.Time {
 	return n.Object.CreationTimestamp.Add(p.ExpireAfter)
 }
 
-// interrupted says how a node tells that its machine is about to be taken, empty if it does not.
-func interrupted(n *corev1.Node, signals []string) string {
-	if len(signals) == 0 {
+// InterruptedBy says how a node tells that its machine is about to be taken, empty if it does not.
+func (p *MovePolicy) InterruptedBy(n *corev1.Node) string {
+	signals := p.Interrupted
+	if len(signals) == 0 || n == nil {
 		return ""
 	}
 	for _, t := range n.Spec.Taints {

@@ -55,7 +55,7 @@ func (s *Snapshot) InterruptionsOf(p *MovePolicy) []Interruption {
 	}
 	list := slices.Clone(s.Interruptions)
 	for _, n := range s.Nodes {
-		if n.Object == nil || n.Group < 0 || interrupted(n.Object, p.Interrupted) == "" {
+		if n.Group < 0 || p.InterruptedBy(n.Object) == "" {
 			continue
 		}
 		k := key{n.Name, n.Object.UID}

@@ -27,7 +27,7 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 		return giveBack(why.Reason, why.Detail), time.Time{}
 	}
 	// 2. The pods of the lowest level that is not empty.
-	e := evictor{drain: d, now: now, policy: p.Drain, wake: wake, slots: v.Slots}
+	e := evictor{drain: d, now: now, policy: p.Drain, wake: wake, slots: v.Slots, hurries: v.Hurries}
 	if v.Barred != nil || v.Unsure || !v.Unmade.IsZero() {
 		e.slots = 0
 		e.wakeAt(now.Add(pace))
@@ -101,8 +101,10 @@ type evictor struct {
 	now    time.Time
 	policy model.DrainPolicy
 	slots  int // how many more may be asked for now
-	steps  []Step
-	wake   time.Time
+	// hurries: all pods leave at once, and one that is refused is asked for again as long as it is there.
+	hurries bool
+	steps   []Step
+	wake    time.Time
 }
 
 // level lists the pods that leave now, by priority: all that move or are ending, or, if the
@@ -116,7 +118,7 @@ func (e *evictor) level(pods []Pod) []*Pod {
 		}
 	}
 	slices.SortStableFunc(left, func(a, b *Pod) int { return cmp.Compare(a.Priority, b.Priority) })
-	if len(e.policy.Levels) == 0 || len(left) == 0 {
+	if len(e.policy.Levels) == 0 || len(left) == 0 || e.hurries {
 		return left
 	}
 	lowest := e.levelOf(left[0].Priority)
@@ -190,7 +192,7 @@ func (e *evictor) ask(q *Pod) *model.Verdict {
 		return nil
 	}
 	// A budget may let pods go one after the other: each one that goes is progress.
-	if until := model.Latest(was.First, e.granted()).Add(e.policy.EvictionTime); !e.now.Before(until) {
+	if until := model.Latest(was.First, e.granted()).Add(e.policy.EvictionTime); !e.hurries && !e.now.Before(until) {
 		detail := fmt.Sprintf("pod %s could not be evicted for %s: %s", q.Name, e.policy.EvictionTime, was.Why)
 		return &model.Verdict{Reason: model.EvictionRefused, Detail: detail}
 	} else if at := was.Last.Add(again); e.now.Before(at) {
@@ -216,7 +218,7 @@ func (e *evictor) granted() time.Time {
 // tooLate says that a pod that another client deletes takes longer to end than an evicted pod may; nil if it does not.
 func (e *evictor) tooLate(q *Pod) *model.Verdict {
 	most := e.most(q) + rules.OverdueAfter
-	if q.Answer.Until.IsZero() || !q.Answer.Until.After(e.now.Add(most)) || e.eviction(q) != nil {
+	if e.hurries || q.Answer.Until.IsZero() || !q.Answer.Until.After(e.now.Add(most)) || e.eviction(q) != nil {
 		return nil
 	}
 	detail := fmt.Sprintf("pod %s is being deleted and has %s left", q.Name, q.Answer.Until.Sub(e.now).Round(time.Second))

@@ -50,6 +50,9 @@ type Step struct {
 
 // View is what a removal's next calls depend on beside the node.
 type View struct {
+	// Hurries: the cloud is about to take the machine. The pods leave together, as far as their budgets let them, and
+	// wait for nothing else: what stays ends with the node.
+	Hurries bool
 	// Wanted: pending pods fit on the node, and otherwise another node would be bought.
 	Wanted bool
 	// Followed: pending pods have a place because a pod on this node is where it is.
@@ -98,6 +101,9 @@ type Pod struct {
 // it, if its pods no longer have room elsewhere, or if a rule keeps it by now.
 func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps []Step, wake time.Time) {
 	d := n.Standing.Drain
+	if v.Hurries {
+		v = v.unbound()
+	}
 	if n.Standing.Busy != nil || n.Standing.AwaitVersion != "" {
 		return nil, time.Time{}
 	}
@@ -142,6 +148,17 @@ func Next(n *model.Node, v View, now time.Time, p model.ScaleDownPolicy) (steps 
 		return giveBack(reason, d.Why), time.Time{}
 	}
 	return nil, time.Time{}
+}
+
+// unbound is a view without all that a node waits for, or is given back for, while its pods have time.
+func (v View) unbound() View {
+	v.Wanted, v.Followed, v.Homeless, v.Unsure = false, false, nil, false
+	v.Missing, v.Replacement, v.Unmade = false, "", time.Time{}
+	v.Pods = slices.Clone(v.Pods)
+	for i := range v.Pods {
+		v.Pods[i].Seeks, v.Pods[i].Follows, v.Pods[i].Alone = false, false, false
+	}
+	return v
 }
 
 func giveBack(reason model.Reason, why string) []Step {
@@ -189,7 +206,7 @@ func whyBack(n *model.Node, d *model.Drain, v View, now time.Time, p model.Scale
 			return &a.Verdict
 		}
 	}
-	if name := landed(d, v); name != "" {
+	if name := landed(d, v); name != "" && !v.Hurries {
 		return &model.Verdict{Reason: model.PodLanded, Detail: fmt.Sprintf("pod %s is on it", name)}
 	}
 	if v.Barred != nil && v.Back {

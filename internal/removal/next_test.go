@@ -57,6 +57,7 @@ func pod(name string, edit ...func(*removal.Pod)) removal.Pod {
 
 func seeks(q *removal.Pod)                     { q.Seeks = true }
 func follows(q *removal.Pod)                   { q.Seeks, q.Follows = true, true }
+func alone(q *removal.Pod)                     { q.Alone = true }
 func priority(n int32) func(*removal.Pod)      { return func(q *removal.Pod) { q.Priority = n } }
 func grace(d time.Duration) func(*removal.Pod) { return func(q *removal.Pod) { q.Facts.Grace = d } }
 func daemon(q *removal.Pod)                    { q.Flags |= model.FromDaemonSet; q.Answer.Kind = rules.Stays }
@@ -241,6 +242,22 @@ func TestNext(t *testing.T) {
 		}}, policy: levels, want: "Evict d 30s, Evict b 30s, Evict c 30s"},
 		{name: "the next level waits for the one below", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", priority(5000)), pod("b", ending(now.Add(time.Minute)))}}, policy: levels, wake: now.Add(time.Minute)},
 		{name: "a level bounds the grace", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a", priority(5000))}}, policy: levels, want: "Evict a 20s"},
+
+		{
+			name: "in a hurry none waits for another, nor for what comes for it",
+			n:    node(with(evicting, granted("x", time.Second))),
+			v: removal.View{
+				Hurries: true, Missing: true, Replacement: "default/c", ReplacementSince: ago(time.Hour),
+				Unmade: ago(time.Hour), Unsure: true,
+				Pods: []removal.Pod{pod("a", follows, priority(5000)), pod("b", alone), pod("d", seeks)},
+			},
+			policy: levels, want: "Evict b 30s, Evict d 30s, Evict a 20s",
+		},
+		{name: "in a hurry it does not stay", n: node(evicting), v: removal.View{Hurries: true, Wanted: true, Pods: one.Pods,
+			Homeless: &model.Verdict{Reason: model.NoPlaceToMovePods}}, want: "Evict a 30s"},
+		{name: "in a hurry a refused one is asked for again and again", n: node(with(evicting, asked("a", time.Hour, time.Minute))), v: removal.View{Hurries: true, Pods: one.Pods}, want: "Evict a 30s"},
+		{name: "in a hurry a rule still keeps a pod", n: node(evicting), v: removal.View{Hurries: true, Pods: []removal.Pod{pod("a", blocked)}}, want: "Untaint NotSafeToEvictAnnotation"},
+		{name: "in a hurry it goes when its pods have left", n: node(with(evicting, granted("a", time.Second))), v: removal.View{Hurries: true, Replacement: "default/c", ReplacementSince: ago(time.Second)}, want: "Remove"},
 
 		{name: "pods of DaemonSets leave last", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("a"), pod("ds", daemon)}}, want: "Evict a 30s"},
 		{name: "and then they leave", n: node(evicting), v: removal.View{Pods: []removal.Pod{pod("ds", daemon)}}, want: "Evict ds 30s"},
