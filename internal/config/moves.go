@@ -40,6 +40,8 @@ func (f *Flags) moves() {
 		s.StringSliceVar(&m.Interrupted, "replace-interrupted", m.Interrupted,
 			"keys of taints and annotations of nodes, and types of conditions, by which the cloud says that it is about to "+
 				"take a machine; such a node is replaced at once")
+		s.StringSliceVar(&m.Maintained, "maintenance-conditions", m.Maintained,
+			"types of node conditions, such as MaintenancePlanned; of the nodes that could go, one with a true one goes first")
 		s.IntVar(&m.MaxInterruptions, "max-interruptions", m.MaxInterruptions,
 			"a group of which so many nodes say within --interruption-span what --replace-interrupted names is bought from "+
 				"last, and not for cheaper nodes; 0: no number is too many")
@@ -73,6 +75,9 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	}
 	if slices.Contains(m.Interrupted, string(corev1.NodeReady)) {
 		wrong("replace-interrupted", "%s is true of nodes that are well", corev1.NodeReady)
+	}
+	if slices.Contains(m.Maintained, string(corev1.NodeReady)) {
+		wrong("maintenance-conditions", "%s is true of nodes that are well", corev1.NodeReady)
 	}
 	if m.MaxInterruptions < 0 {
 		wrong("max-interruptions", "%d is below 0", m.MaxInterruptions)

@@ -178,6 +178,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.Moves.Drifted = true
 	case "replace-interrupted":
 		p.Moves.Interrupted = vals
+	case "maintenance-conditions":
+		p.Moves.Maintained = vals
 	case "max-interruptions":
 		p.Moves.MaxInterruptions = number()
 	case "replace-conditions":

@@ -75,6 +75,11 @@ func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
 	return nil
 }
 
+// GoesFirst reports whether a node is the first to go where some go anyway.
+func (p *MovePolicy) GoesFirst(n *Node) bool {
+	return len(p.Maintained) > 0 && n.Object != nil && unsound(n.Object, p.Maintained) != nil
+}
+
 // Expires is when a node has got too old, zero if nodes may get as old as they like.
 func (p *MovePolicy) Expires(n *Node) time.Time {
 	if p.ExpireAfter <= 0 || n.Object == nil {

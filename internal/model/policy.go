@@ -143,6 +143,9 @@ type MovePolicy struct {
 	// groups are bought from first. Zero: any number.
 	MaxInterruptions int
 	InterruptionSpan time.Duration
+	// Maintained are types of conditions by which a node says that it is about to be maintained, or is: it is the first
+	// to go of those that could.
+	Maintained []string
 	// StepLimit is how many steps one cycle's search for moves may take.
 	StepLimit int
 }

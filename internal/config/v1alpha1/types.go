@@ -157,6 +157,8 @@ type Moves struct {
 	ReplaceConditions []string `json:"replaceConditions,omitempty" flag:"replace-conditions"`
 	// ReplaceInterrupted is of nodes whose machine the cloud is about to take.
 	ReplaceInterrupted []string `json:"replaceInterrupted,omitempty" flag:"replace-interrupted"`
+	// MaintenanceConditions are of nodes that are the first to go of those that could.
+	MaintenanceConditions []string `json:"maintenanceConditions,omitempty" flag:"maintenance-conditions"`
 	// MaxInterruptions and InterruptionSpan are of groups whose machines the cloud often takes.
 	MaxInterruptions *int64 `json:"maxInterruptions,omitempty" flag:"max-interruptions"`
 	InterruptionSpan string `json:"interruptionSpan,omitempty" flag:"interruption-span"`

@@ -31,7 +31,7 @@ func (f *finder) rankDue(rests map[string]bool) {
 
 var dueOrder = []model.Reason{model.NodeInterrupted, model.NodeUnsound, model.NodeDrifted, model.NodeExpired}
 
-// rank lists the nodes that could be worth a move, what saves most for each pod first.
+// rank lists the nodes that could be worth a move: those that are to be maintained, then what saves most for each pod.
 func (f *finder) rank(rests map[string]bool) {
 	for _, n := range f.Search.Movable() {
 		node := f.s.Nodes[n.Node]
@@ -48,7 +48,18 @@ func (f *finder) rank(rests map[string]bool) {
 			f.list = append(f.list, c)
 		}
 	}
-	slices.SortStableFunc(f.list, func(a, b candidate) int { return cmp.Compare(b.waste/b.pain, a.waste/a.pain) })
+	slices.SortStableFunc(f.list, func(a, b candidate) int {
+		return cmp.Or(f.turn([]model.NodeID{a.Node})-f.turn([]model.NodeID{b.Node}),
+			cmp.Compare(b.waste/b.pain, a.waste/a.pain))
+	})
+}
+
+// turn is less for nodes of which one is to be maintained.
+func (f *finder) turn(nodes []model.NodeID) int {
+	if slices.ContainsFunc(nodes, func(id model.NodeID) bool { return f.p.GoesFirst(f.s.Nodes[id]) }) {
+		return 0
+	}
+	return 1
 }
 
 // resting are the nodes of moves that are over, and that are left alone.

@@ -30,7 +30,7 @@ type candidate struct {
 func (c *candidate) empty() bool { return !c.occupied }
 
 // candidates lists the nodes that may go in the order in which they are tried:
-// empty ones; then those that are to be replaced anyway; then those found unneeded
+// empty ones; then those that are to be replaced anyway, or maintained; then those found unneeded
 // before, the oldest first, so that what was accepted in one cycle is in the next; then
 // the least used. The search goes
 // on where the last one stopped.
@@ -52,7 +52,7 @@ func (f *finder) candidates() []*candidate {
 			v.Verdict = *why
 			continue
 		}
-		c := candidate{node: id, since: n.Standing.UnneededSince, due: f.due(id) != nil}
+		c := candidate{node: id, since: n.Standing.UnneededSince, due: f.due(id) != nil || f.Policy.Moves.GoesFirst(n)}
 		var used *model.Verdict
 		if n.Occupants > 0 {
 			u := useOf(s, n, f.Policy.ScaleDown)
