@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
@@ -71,7 +72,10 @@ func (r *Room) PlaceMoves() {
 // moverFor moves pods onto nodes that stay, those that are bought for moves first: what other nodes have is left for
 // pods of nodes that nothing needs.
 func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
-	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool { return r.replaced[id] != nil })
+	awaited := r.awaited()
+	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool {
+		return r.replaced[id] != nil || awaited[r.snap.Nodes[id].Name]
+	})
 	if stage == model.MoveEmptying {
 		hosts = ReadyOnly(r.snap, hosts)
 	}
@@ -84,6 +88,28 @@ func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
 	}
 	slices.SortStableFunc(hosts, func(a, b model.NodeID) int { return other(a) - other(b) })
 	return r.World.Mover(hosts, r.policy.ScaleDown.StepLimit)
+}
+
+// bindsWithin is how long the room on a node that has come is left for the pods that it was bought for.
+const bindsWithin = 2 * time.Minute
+
+// awaited are the nodes that have just come for pods that wait still: the scheduler is about to bind those. Without
+// that a move would take their room, and others be bought for them.
+func (r *Room) awaited() map[string]bool {
+	waits, out := map[string]bool{}, map[string]bool{}
+	for i := range r.snap.Pending {
+		waits[r.snap.Classes[r.snap.Pending[i].Class].Digest()] = true
+	}
+	for _, a := range r.snap.Arrivals {
+		until := a.Ready.Add(bindsWithin)
+		if until.After(r.snap.Now) && slices.ContainsFunc(a.For, func(class string) bool { return waits[class] }) {
+			out[a.Node] = true
+			if r.Wake.IsZero() || until.Before(r.Wake) {
+				r.Wake = until
+			}
+		}
+	}
+	return out
 }
 
 func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced) {

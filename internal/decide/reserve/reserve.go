@@ -38,7 +38,7 @@ type Room struct {
 	Receivers map[model.NodeID]bool
 	// Removals are those under way, in the order of their nodes.
 	Removals []Removal
-	// Wake is when a controller that owes a pod has had its time, zero if none does.
+	// Wake is when a controller that owes a pod has had its time, or a node that came for pods that wait; zero if none.
 	Wake time.Time
 
 	snap   *model.Snapshot
