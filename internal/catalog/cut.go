@@ -49,16 +49,37 @@ func CutTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: cut.Labels}, Spec: cut.Spec}
 }
 
-// requestsOf sums a pod's requests as the scheduler does. It must not be changed: those of one container
-// are the container's own.
+// requestsOf sums a pod's requests as the scheduler does; model.Countless stands for what no node has. It must not be
+// changed: those of one container are the container's own.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	in, is := &pod.Spec, &pod.Status
 	if len(in.Containers) == 1 && len(in.InitContainers) == 0 && len(in.Overhead) == 0 && in.Resources == nil &&
 		len(is.ContainerStatuses) == 0 && is.Resources == nil && len(is.AllocatedResources) == 0 {
-		return in.Containers[0].Resources.Requests
+		return model.Counted(in.Containers[0].Resources.Requests)
 	}
-	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+	return model.Counted(resourcehelper.PodRequests(summable(pod), resourcehelper.PodResourcesOptions{
 		UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true,
-	})
+	}))
+}
+
+// summable is the pod, or a copy whose containers request nothing that has too many digits to be summed.
+func summable(pod *corev1.Pod) *corev1.Pod {
+	copied := false
+	for _, of := range []func(*corev1.PodSpec) []corev1.Container{
+		func(s *corev1.PodSpec) []corev1.Container { return s.Containers },
+		func(s *corev1.PodSpec) []corev1.Container { return s.InitContainers },
+	} {
+		for i := range of(&pod.Spec) {
+			list := of(&pod.Spec)[i].Resources.Requests
+			if !model.AnyCountless(list) {
+				continue
+			}
+			if !copied {
+				pod, copied = pod.DeepCopy(), true
+			}
+			of(&pod.Spec)[i].Resources.Requests = model.Counted(list)
+		}
+	}
+	return pod
 }

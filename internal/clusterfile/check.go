@@ -128,12 +128,12 @@ func limits(at string, least, most int) error {
 func isAmount(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
 
 // checkObject finds amounts below 0, which the API server would refuse, and nodes that no machine is: their sums would
-// not fit into numbers. A pod may request whatever its author writes.
+// not fit into numbers. A pod may request whatever its author writes: model.Countless stands for what no node has.
 func checkObject(obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *corev1.Node:
-		return cmp.Or(amounts("status.capacity", o.Status.Capacity), amounts("status.allocatable", o.Status.Allocatable),
-			atMost("status.allocatable", o.Status.Allocatable))
+		return cmp.Or(amounts("status.capacity", o.Status.Capacity), countable("status.capacity", o.Status.Capacity),
+			amounts("status.allocatable", o.Status.Allocatable), atMost("status.allocatable", o.Status.Allocatable))
 	case *corev1.Pod:
 		err := cmp.Or(amounts("spec.overhead", o.Spec.Overhead), requests("containers", o.Spec.Containers),
 			requests("initContainers", o.Spec.InitContainers))
@@ -184,15 +184,21 @@ func requests(field string, containers []corev1.Container) error {
 
 func amounts(at string, list corev1.ResourceList) error {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		q := list[name]
+		if q := list[name]; q.Sign() < 0 {
+			return fmt.Errorf("%s[%s]: %s is below 0", at, name, q.String())
+		}
+	}
+	return nil
+}
+
+// countable finds what cannot be counted.
+func countable(at string, list corev1.ResourceList) error {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
 		most := int64(math.MaxInt64) - 1 // reading makes all above it math.MaxInt64
 		if name == corev1.ResourceCPU {
 			most /= 1000 // it is counted in thousandths
 		}
-		switch {
-		case q.Sign() < 0:
-			return fmt.Errorf("%s[%s]: %s is below 0", at, name, q.String())
-		case isAbove(q, most):
+		if isAbove(list[name], most) {
 			return fmt.Errorf("%s[%s]: it is more than can be counted (%d)", at, name, most)
 		}
 	}
@@ -204,15 +210,12 @@ func isAbove(q resource.Quantity, most int64) bool {
 	return -int64(q.AsDec().Scale()) > 30 || q.CmpInt64(most) > 0
 }
 
-// No node has more than mostCores, or more than mostOfAny of anything else: eight petabytes, in bytes.
-const (
-	mostCores = 1_000_000
-	mostOfAny = 1 << 53
-)
+// mostCores is what no node has more of.
+const mostCores = 1_000_000
 
 func atMost(at string, list corev1.ResourceList) error {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		q, most := list[name], int64(mostOfAny)
+		q, most := list[name], int64(model.MostOfAny)
 		if name == corev1.ResourceCPU {
 			most = mostCores
 		}

@@ -46,6 +46,9 @@ func (r *relaxer) larger(group int) (step, bool) {
 		return step{}, false
 	}
 	want, left := r.snap.Classes[r.class].Spec.Requests, r.world.Allocatable(t)
+	if model.AnyCountless(r.snap.Classes[r.class].Spec.Pod.Spec.Containers[0].Resources.Requests) {
+		return step{}, false // no machine has as much
+	}
 	lacks := map[corev1.ResourceName]resource.Quantity{}
 	for _, x := range []struct {
 		name       corev1.ResourceName

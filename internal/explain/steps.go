@@ -183,11 +183,9 @@ func (r *relaxer) within(has model.Resources) []step {
 		want, have int64
 		show       func(int64) string
 	}{
-		{corev1.ResourceCPU, want.MilliCPU, has.MilliCPU, func(v int64) string {
-			return resource.NewMilliQuantity(v, resource.DecimalSI).String()
-		}},
-		{corev1.ResourceMemory, want.Memory, rounded(has.Memory), inBytes},
-		{corev1.ResourceEphemeralStorage, want.Ephemeral, rounded(has.Ephemeral), inBytes},
+		{corev1.ResourceCPU, want.MilliCPU, has.MilliCPU, model.Cores},
+		{corev1.ResourceMemory, want.Memory, rounded(has.Memory), model.Bytes},
+		{corev1.ResourceEphemeralStorage, want.Ephemeral, rounded(has.Ephemeral), model.Bytes},
 	} {
 		if x.want > x.have {
 			less = append(less, lessRequest{x.name, max(0, x.have), x.show(x.want), x.show(max(0, x.have))})
@@ -218,8 +216,6 @@ func (r *relaxer) within(has model.Resources) []step {
 			return shown{text, text, changes}
 		}}}
 }
-
-func inBytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
 
 // rounded is an amount of bytes in whole MiB, unless it is less than one.
 func rounded(bytes int64) int64 {

@@ -2,8 +2,9 @@ package model
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,65 @@ func ResourcesOf(list corev1.ResourceList) Resources {
 	return r
 }
 
+// MostOfAny is what no node has more of, in the units of Resources: eight petabytes, in bytes. A pod may request
+// whatever its author writes: Countless stands for what is above. Even those of hundreds of pods have a sum.
+const (
+	MostOfAny = 1 << 53
+	Countless = 2 * MostOfAny
+)
+
+// Counted is the list itself, or one in which Countless stands for what is above MostOfAny.
+func Counted(list corev1.ResourceList) corev1.ResourceList {
+	if !AnyCountless(list) {
+		return list
+	}
+	list = maps.Clone(list)
+	for name, q := range list {
+		switch {
+		case !isCountless(name, q):
+		case name == corev1.ResourceCPU:
+			list[name] = *resource.NewMilliQuantity(Countless, resource.DecimalSI)
+		default:
+			list[name] = *resource.NewQuantity(Countless, resource.BinarySI)
+		}
+	}
+	return list
+}
+
+// AnyCountless reports whether something in the list is above MostOfAny.
+func AnyCountless(list corev1.ResourceList) bool {
+	for name, q := range list {
+		if isCountless(name, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCountless compares roughly: an amount may have more digits than there is memory for.
+func isCountless(name corev1.ResourceName, q resource.Quantity) bool {
+	about := q.AsApproximateFloat64()
+	if name == corev1.ResourceCPU {
+		about *= 1000
+	}
+	return about > MostOfAny
+}
+
+// Cores, Bytes and Number write an amount for a person: of CPU, of memory or storage, and of what else there is.
+func Cores(v int64) string  { return written(v, resource.NewMilliQuantity(v, resource.DecimalSI)) }
+func Bytes(v int64) string  { return written(v, resource.NewQuantity(v, resource.BinarySI)) }
+func Number(v int64) string { return written(v, nil) }
+
+func written(v int64, q *resource.Quantity) string {
+	switch {
+	case v > MostOfAny:
+		return "more than any node has"
+	case q == nil:
+		return strconv.FormatInt(v, 10)
+	}
+	return q.String()
+}
+
 // Value is the amount of one extended resource.
 func (r Resources) Value(name corev1.ResourceName) int64 {
 	for _, a := range r.Extended {
@@ -100,16 +160,16 @@ func (r Resources) Plus(o Resources, n int64) Resources {
 func (r Resources) String() string {
 	var parts []string
 	if r.MilliCPU != 0 {
-		parts = append(parts, "cpu "+resource.NewMilliQuantity(r.MilliCPU, resource.DecimalSI).String())
+		parts = append(parts, "cpu "+Cores(r.MilliCPU))
 	}
 	if r.Memory != 0 {
-		parts = append(parts, "memory "+resource.NewQuantity(r.Memory, resource.BinarySI).String())
+		parts = append(parts, "memory "+Bytes(r.Memory))
 	}
 	if r.Ephemeral != 0 {
-		parts = append(parts, "ephemeral-storage "+resource.NewQuantity(r.Ephemeral, resource.BinarySI).String())
+		parts = append(parts, "ephemeral-storage "+Bytes(r.Ephemeral))
 	}
 	for _, a := range r.Extended {
-		parts = append(parts, fmt.Sprintf("%s %d", a.Name, a.Value))
+		parts = append(parts, string(a.Name)+" "+Number(a.Value))
 	}
 	return strings.Join(parts, ", ")
 }

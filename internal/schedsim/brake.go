@@ -140,15 +140,15 @@ func lessThan(real, promised, want model.Resources) []string {
 	}{{"memory", real.Memory, promised.Memory, want.Memory},
 		{"ephemeral storage", real.Ephemeral, promised.Ephemeral, want.Ephemeral}} {
 		if x.ask > 0 && x.real < x.promised {
-			say(x.what, inBytes(x.real), inBytes(x.promised))
+			say(x.what, model.Bytes(x.real), model.Bytes(x.promised))
 		}
 	}
 	if real.Pods < promised.Pods {
-		say("pods", plain(real.Pods), plain(promised.Pods))
+		say("pods", model.Number(real.Pods), model.Number(promised.Pods))
 	}
 	for _, x := range want.Extended {
 		if a, b := real.Value(x.Name), promised.Value(x.Name); a < b {
-			say(string(x.Name), plain(a), plain(b))
+			say(string(x.Name), model.Number(a), model.Number(b))
 		}
 	}
 	return out

@@ -376,13 +376,13 @@ type resourceOf struct {
 // resourcesOf are the resources that a request is about.
 func resourcesOf(want model.Resources) []resourceOf {
 	out := []resourceOf{
-		{"cpu", func(r model.Resources) int64 { return r.MilliCPU }, milli},
-		{"memory", func(r model.Resources) int64 { return r.Memory }, inBytes},
-		{string(corev1.ResourceEphemeralStorage), func(r model.Resources) int64 { return r.Ephemeral }, inBytes},
-		{"pods", func(r model.Resources) int64 { return r.Pods }, plain},
+		{"cpu", func(r model.Resources) int64 { return r.MilliCPU }, model.Cores},
+		{"memory", func(r model.Resources) int64 { return r.Memory }, model.Bytes},
+		{string(corev1.ResourceEphemeralStorage), func(r model.Resources) int64 { return r.Ephemeral }, model.Bytes},
+		{"pods", func(r model.Resources) int64 { return r.Pods }, model.Number},
 	}
 	for _, x := range want.Extended {
-		out = append(out, resourceOf{string(x.Name), func(r model.Resources) int64 { return r.Value(x.Name) }, plain})
+		out = append(out, resourceOf{string(x.Name), func(r model.Resources) int64 { return r.Value(x.Name) }, model.Number})
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
@@ -293,12 +292,12 @@ func (t *traits) shortage(f *amounts) string {
 			parts = append(parts, fmt.Sprintf("%s %s > %s", name, show(want), show(max(0, have))))
 		}
 	}
-	add("cpu", t.request.cpu, f.cpu, milli)
-	add("memory", t.request.memory, f.memory, inBytes)
-	add("ephemeral-storage", t.request.ephemeral, f.ephemeral, inBytes)
-	add("pods", 1, f.pods, plain)
+	add("cpu", t.request.cpu, f.cpu, model.Cores)
+	add("memory", t.request.memory, f.memory, model.Bytes)
+	add("ephemeral-storage", t.request.ephemeral, f.ephemeral, model.Bytes)
+	add("pods", 1, f.pods, model.Number)
 	for _, x := range t.request.ext {
-		add(string(x.Name), x.Value, f.of(x.Name), plain)
+		add(string(x.Name), x.Value, f.of(x.Name), model.Number)
 	}
 	if len(parts) > 1 {
 		slices.Sort(parts)
@@ -327,10 +326,6 @@ func (w *World) Short(c model.ClassID, id Node) model.Resources {
 	}
 	return short
 }
-
-func milli(v int64) string   { return resource.NewMilliQuantity(v, resource.DecimalSI).String() }
-func inBytes(v int64) string { return resource.NewQuantity(v, resource.BinarySI).String() }
-func plain(v int64) string   { return fmt.Sprint(v) }
 
 // Fits reports whether one more pod of the class fits the node, and if not, why.
 func (w *World) Fits(c model.ClassID, id Node) model.Reason {
