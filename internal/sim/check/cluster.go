@@ -318,7 +318,7 @@ func (t *truth) applyPod(e *Event) {
 				if !n.drained {
 					t.moves.Nodes++
 				}
-				n.drained = true
+				n.drained, n.drainer = true, t.process
 			}
 			t.moves.Pods++
 			if w := t.workloads[p.workload]; w != nil && w.kept {

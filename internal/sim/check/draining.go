@@ -60,8 +60,8 @@ func (j *Judge) stays(p *pod) string {
 		return ""
 	case p.own && p.safe == "no":
 		return "its DaemonSet says so"
-	case p.own && n != nil && n.drained && !f.EvictDaemons, p.own && !f.EvictDaemons && !f.EvictDaemonsEmpty:
-		return "pods of DaemonSets stay"
+	case p.own && !f.EvictDaemons && (!f.EvictDaemonsEmpty || n != nil && n.drained && n.drainer == t.process):
+		return "pods of DaemonSets stay" // to a later process, a node that was drained is an empty one
 	case p.own:
 		return ""
 	case p.controller != "" && w != nil && w.want < f.MinReplicas:

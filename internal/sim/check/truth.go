@@ -164,6 +164,7 @@ type node struct {
 	empty              time.Time      // since when it has none but its own, zero if it has some
 	refused            time.Time      // since when evictions are refused
 	drained            bool           // pods of others than its own were evicted from it by us
+	drainer            string         // the process that evicted the last of them
 	daemons            map[string]int // how often its own pods were evicted since the last rollback, by class
 	tries              int            // how often its removal was rolled back, while nothing else happened since tried
 	tried              time.Time
