@@ -48,6 +48,7 @@ type known struct {
 	at    time.Time
 	group provider.GroupID
 	fix   *explain.Fix
+	all   bool // that was to be tried was tried; else nothing is said
 	// since is when the groups' reasons were first given.
 	since map[model.Reason]time.Time
 }
@@ -100,7 +101,7 @@ func (f *fixes) told(c model.Cycle) model.Cycle {
 			}
 		}
 		there[digest] = k
-		if k.said == saidOf(v) {
+		if k.all && k.said == saidOf(v) {
 			v.Tried = &model.TriedFix{}
 			if k.fix != nil {
 				v.Tried.Group, v.Tried.Text = k.group, k.fix.Text
@@ -165,22 +166,22 @@ func (f *fixes) tryNext() (took time.Duration, more bool) {
 	}
 	began := time.Now()
 	v := &c.Plan.Pending[i]
-	group, fix := f.fixOf(c, v.Class)
+	group, fix, all := f.fixOf(c, v.Class)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	digest := c.Snapshot.Classes[v.Class].Digest()
 	if k, there := f.known[digest]; there {
-		k.said, k.at, k.group, k.fix = saidOf(v), c.Snapshot.Now, group, fix
+		k.said, k.at, k.group, k.fix, k.all = saidOf(v), c.Snapshot.Now, group, fix, all
 		f.known[digest] = k
 	}
 	return time.Since(began), true
 }
 
-// fixOf keeps a fault in trying away from the autoscaler: there is no fix then, and the log says so.
-func (f *fixes) fixOf(c model.Cycle, class model.ClassID) (group provider.GroupID, fix *explain.Fix) {
+// fixOf keeps a fault in trying away from the autoscaler: nothing was tried then, and the log says so.
+func (f *fixes) fixOf(c model.Cycle, class model.ClassID) (group provider.GroupID, fix *explain.Fix, all bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			group, fix = "", nil
+			group, fix, all = "", nil, false
 			f.log.Error("trying what would give pods room failed; nothing else is affected", "panic", r,
 				"stack", string(debug.Stack()))
 		}

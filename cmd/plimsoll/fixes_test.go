@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -83,6 +84,33 @@ func TestFixesAreNamedUnasked(t *testing.T) {
 	for i := range c.Plan.Pending {
 		if v := &c.Plan.Pending[i]; v.Tried != nil || !v.Groups[0].Since.Equal(c.Snapshot.Now) {
 			t.Errorf("the cycle itself has changed: %+v", v)
+		}
+	}
+}
+
+// TestFixesOfASearchThatIsNotFinished: where there is more to try than idle time has, nothing is said to be tried,
+// though a fix was found: a nearer one may be among the rest.
+func TestFixesOfASearchThatIsNotFinished(t *testing.T) {
+	for groups, want := range map[int]bool{2: true, 40: false} {
+		c := testkit.New()
+		for i := range groups {
+			c.Group(fmt.Sprintf("full-%02d", i), 0, 1, testkit.Node("", "4", "16Gi", nil))
+		}
+		c.Pending(testkit.Pod("shop", "web", "3", "1Gi", nil), groups+2)
+		cycle, err := ask.Decide(c.Observation(), model.Memory{}, testkit.Policy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFixes(status.Pending{}, &last{}, slog.New(slog.DiscardHandler))
+		f.told(cycle)
+		if _, more := f.tryNext(); !more {
+			t.Fatal("there is nothing to try")
+		}
+		if _, more := f.tryNext(); more {
+			t.Errorf("%d groups: what was tried is tried again at once", groups)
+		}
+		if v := &f.told(cycle).Plan.Pending[0]; (v.Tried != nil) != want {
+			t.Errorf("%d groups: tried: %+v", groups, v.Tried)
 		}
 	}
 }

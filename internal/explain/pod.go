@@ -258,20 +258,23 @@ func answersOf(v *model.PendingVerdict, now time.Time) (out []GroupAnswer) {
 }
 
 // FixOf is the nearest fix for the pods of a class that get no room, and the group that it begins with, which is
-// empty where it is about the pods alone. It is nil where none was found with that effort.
-func FixOf(c model.Cycle, p model.Policy, class model.ClassID, most Effort) (provider.GroupID, *Fix) {
+// empty where it is about the pods alone. It is nil where there is none. all: that effort was enough to try all that
+// there is; else one that is nearer may not have been tried.
+func FixOf(
+	c model.Cycle, p model.Policy, class model.ClassID, most Effort,
+) (group provider.GroupID, fix *Fix, all bool) {
 	a := asked{snap: c.Snapshot, plan: &c.Plan, policy: p, memory: &c.Memory, effort: most}
 	a.world = schedsim.Load(nil, a.snap)
 	defer a.world.Close()
 	i := slices.IndexFunc(a.snap.Pending, func(q model.Pending) bool { return q.Class == class })
 	if i < 0 {
-		return "", nil
+		return "", nil, false
 	}
 	out := a.pending(&a.snap.Pending[i])
 	if out.Fix != nil && len(out.Groups) > 0 {
-		return out.Groups[0].Group, out.Fix
+		group = out.Groups[0].Group
 	}
-	return "", out.Fix
+	return group, out.Fix, !out.Unsearched
 }
 
 // search looks for what would let the pods in, group by group, the nearest first by the words of the verdicts. Then the
