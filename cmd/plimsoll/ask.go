@@ -69,6 +69,7 @@ func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, err
 		return nil, nil, err
 	}
 	if c != nil {
+		q.flags.At(c.Time)
 		if err := q.flags.Restore(c.Flags); err != nil {
 			return nil, nil, err
 		}

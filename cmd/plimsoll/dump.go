@@ -50,6 +50,9 @@ func dumpCommand() *cobra.Command {
 		return text + flags.ProviderHelp()
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if output == "" {
+			return misusef("--output (-o) is empty: name a file, or - for standard output")
+		}
 		s, err := configured(cmd, flags)
 		if s == nil {
 			return err

@@ -177,6 +177,9 @@ func (q *question) askLeader(cmd *cobra.Command, leader toLeader, kind, name str
 	said, ok := errors.AsType[leaderRefusal](err)
 	switch {
 	case err == nil:
+		if err := isAnswer(text, kind); err != nil {
+			return nil, fmt.Errorf("ask the leader at %s: %w", page.base, err)
+		}
 		cli.Tell(told, "note", "this is the leader's answer")
 		return text, nil
 	case url != "" || errors.Is(err, errNoAnswer) || ok && said.status == http.StatusNotFound:
@@ -184,4 +187,14 @@ func (q *question) askLeader(cmd *cobra.Command, leader toLeader, kind, name str
 	}
 	cli.Tell(told, "note", "the leader cannot be asked, and the cluster is read: "+err.Error())
 	return nil, nil
+}
+
+// isAnswer is an error for what does not explain such a thing.
+func isAnswer(text json.RawMessage, kind string) error {
+	var head struct{ APIVersion, Kind string }
+	if json.Unmarshal(text, &head) != nil || head.APIVersion != explain.APIVersion || !strings.EqualFold(head.Kind, kind) {
+		return fmt.Errorf("it answers with no explanation of a %s (apiVersion %q, kind %q): is that the address of an "+
+			"autoscaler's page, of a version that suits this one?", kind, head.APIVersion, head.Kind)
+	}
+	return nil
 }

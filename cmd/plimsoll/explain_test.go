@@ -40,7 +40,7 @@ func TestExplainAsksTheLeader(t *testing.T) {
 	leader := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Path)
 		w.WriteHeader(status)
-		var answer any = explain.Group{Kind: "Group", Group: "theirs", Time: time.Now()}
+		var answer any = explain.Group{APIVersion: explain.APIVersion, Kind: "Group", Group: "theirs", Time: time.Now()}
 		if status != http.StatusOK {
 			answer = ui.Failure{Kind: "Failure", Message: "it does not lead"}
 		}

@@ -61,6 +61,9 @@ func (l *toLeader) reach(ctx context.Context) (*page, error) {
 	if l.url != "" {
 		return l.named()
 	}
+	if err := l.with.readable(); err != nil {
+		return nil, err
+	}
 	c := l.config
 	_, port, err := net.SplitHostPort(c.Page.Address)
 	if err != nil {
@@ -77,7 +80,7 @@ func (l *toLeader) reach(ctx context.Context) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &page{client: &http.Client{CheckRedirect: noRedirect}, end: func() {}}
+	found := &page{client: &http.Client{CheckRedirect: noRedirect}, patience: c.Cluster.RequestTimeout, end: func() {}}
 	scheme := "http://"
 	if !ui.Loopback(c.Page.Address) {
 		scheme = "https://"
@@ -113,11 +116,16 @@ func (l *toLeader) named() (*page, error) {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, misusef("--url=%s: want an address such as https://plimsoll.example.com", l.url)
 	}
-	found := &page{base: strings.TrimSuffix(l.url, "/"), client: &http.Client{CheckRedirect: noRedirect}, end: func() {}}
+	if at.Scheme == "http" && l.with.tokenFile != "" &&
+		!ui.Loopback(net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80"))) {
+		return nil, misusef("--url=%s: a token is not sent without TLS; use https", l.url)
+	}
+	if err := l.with.readable(); err != nil {
+		return nil, err
+	}
+	found := &page{base: strings.TrimSuffix(l.url, "/"), client: &http.Client{CheckRedirect: noRedirect},
+		patience: l.config.Cluster.RequestTimeout, end: func() {}}
 	if at.Scheme == "http" {
-		if l.with.tokenFile != "" && !ui.Loopback(net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80"))) {
-			return nil, misusef("--url=%s: a token is not sent without TLS; use https", l.url)
-		}
 		return found, nil
 	}
 	var rc *rest.Config

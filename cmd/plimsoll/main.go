@@ -24,8 +24,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -61,7 +63,8 @@ const longLived = "long-lived"
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd := root()
 	stdout, stderr = cli.Terminal(stdout), cli.Terminal(stderr)
-	cmd.SetOut(stdout)
+	out := &remembering{to: stdout}
+	cmd.SetOut(out)
 	cmd.SetErr(stderr)
 	line := arguments(args)
 	cmd.SetArgs(line)
@@ -72,6 +75,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var err error
 	select {
 	case err = <-ended:
+		if err == nil && out.err != nil {
+			err = fmt.Errorf("write the output: %w", out.err) // such as of a help
+		}
 	case <-ctx.Done():
 		soon := time.After(quick)
 		if endsItself {
@@ -87,6 +93,18 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = errInterrupted // whatever else it says, it is for this
 	}
 	return exitCode(err, stderr)
+}
+
+// remembering writes, and keeps the first error, for what does not look at it.
+type remembering struct {
+	to  io.Writer
+	err error
+}
+
+func (r *remembering) Write(text []byte) (int, error) {
+	n, err := r.to.Write(text)
+	r.err = cmp.Or(r.err, err)
+	return n, err
 }
 
 // standIn is the name under which the binary is plimsoll run.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 type page struct {
 	base   string // its address, without a slash at the end
 	client *http.Client
+	// patience bounds an answer, 0: nothing does.
+	patience time.Duration
 	// ended gets why the way to the page has ended; nil where it cannot. end ends it.
 	ended <-chan error
 	end   func()
@@ -30,6 +33,17 @@ type page struct {
 // credentials are how a page is asked that authenticates: the token of rc, or of a file.
 type credentials struct {
 	caFile, tokenFile, serverName string
+}
+
+// readable is an error where the file of the token is not.
+func (c credentials) readable() error {
+	if c.tokenFile == "" {
+		return nil
+	}
+	if _, err := os.ReadFile(c.tokenFile); err != nil {
+		return fmt.Errorf("--ui-token-file: %w", err)
+	}
+	return nil
 }
 
 // errNoToken is why a page that authenticates cannot be asked.
@@ -77,13 +91,14 @@ type leaderRefusal struct {
 
 func (r leaderRefusal) Error() string { return "the leader says: " + r.why }
 
-// answerTime bounds an answer of the page.
-const answerTime = 30 * time.Second
-
 // fetch reads what the leader answers to a path.
 func (p *page) fetch(ctx context.Context, path string, into any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
-	defer cancel()
+	if p.patience > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, p.patience,
+			fmt.Errorf("no answer within %s (--request-timeout)", p.patience))
+		defer cancel()
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path, nil)
 	if err != nil {
 		return fmt.Errorf("ask the leader: %w", err)
@@ -96,7 +111,11 @@ func (p *page) fetch(ctx context.Context, path string, into any) error {
 	if res.StatusCode != http.StatusOK {
 		return refusalIn(res)
 	}
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+	err = json.NewDecoder(res.Body).Decode(into)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("ask the leader for %s: %w", path, context.Cause(ctx))
+	case err != nil:
 		return fmt.Errorf("ask the leader for %s: it answers %s with what is not JSON: %w", path, res.Status, err)
 	}
 	return nil

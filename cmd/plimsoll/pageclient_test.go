@@ -33,7 +33,7 @@ func securePage(t *testing.T, token string) (server *httptest.Server, caFile str
 			fmt.Fprint(w, "the page")
 			return
 		case strings.HasPrefix(r.URL.Path, "/api/v1/explain/"):
-			answer = explain.Group{Kind: "Group", Group: "theirs", Time: time.Now()}
+			answer = explain.Group{APIVersion: explain.APIVersion, Kind: "Group", Group: "theirs", Time: time.Now()}
 		case strings.HasPrefix(r.URL.Path, "/api/v1/decisions"):
 			answer = ui.Envelope{Leads: true, Decisions: []decisions.Decision{{ID: "newer"}, {ID: "older"}}}
 		}

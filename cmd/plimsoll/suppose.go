@@ -57,6 +57,11 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 			cli.Tell(told, "note", fmt.Sprintf("--set=%s: %s", text, note))
 		}
 	}
+	for _, text := range s.groups {
+		if err := checkSet(c, text); err != nil {
+			return misusef("--set=%s: %w", text, err)
+		}
+	}
 	for _, text := range s.pods {
 		count, file, ok := strings.Cut(text, "=")
 		n, err := strconv.Atoi(count)
@@ -111,12 +116,28 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note strin
 		}
 		*field = n
 	}
-	if g.Min > g.Max {
-		return "", fmt.Errorf("its minimum %d is above its maximum %d", g.Min, g.Max)
+	if set["target"] && g.Target < len(g.Instances) {
+		return "", fmt.Errorf("the group has %s already; --remove-node supposes one gone",
+			spelling.Count(len(g.Instances), "machine"))
 	}
 	if set["max"] && g.Max < g.Target {
 		return fmt.Sprintf("the group is asked for %s already: it does not grow, and nothing is removed for a maximum",
 			spelling.Count(g.Target, "node")), nil
 	}
+	if set["target"] && g.Target > len(g.Instances) {
+		return fmt.Sprintf("%s on the way: they are not there yet",
+			spelling.Count(g.Target-len(g.Instances), "node")), nil
+	}
 	return "", nil
+}
+
+// checkSet looks at the group of a --set, when all of them are done.
+func checkSet(c *clusterfile.Cluster, text string) error {
+	first, _, _ := strings.Cut(text, ",")
+	_, name, _ := strings.Cut(first, "=")
+	g, err := c.Group(provider.GroupID(name))
+	if err == nil && g.Min > g.Max {
+		err = fmt.Errorf("its minimum %d is above its maximum %d", g.Min, g.Max)
+	}
+	return err
 }

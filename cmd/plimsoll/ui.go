@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -37,9 +36,13 @@ func uiCommand() *cobra.Command {
 			return err
 		}
 		defer page.end()
+		var state json.RawMessage
+		if err := page.fetch(cmd.Context(), "/api/v1/state", &state); err != nil {
+			return err
+		}
 		address := page.base
 		if strings.HasPrefix(address, "https:") {
-			here, stop, err := page.behind(cmd.Context())
+			here, stop, err := page.behind()
 			if err != nil {
 				return err
 			}
@@ -62,13 +65,8 @@ func uiCommand() *cobra.Command {
 	return cmd
 }
 
-// behind serves the page on this machine's loopback, with the bearer token that a browser does not send. Whether the
-// page answers is found out first.
-func (p *page) behind(ctx context.Context) (address string, stop func(), err error) {
-	var state json.RawMessage
-	if err := p.fetch(ctx, "/api/v1/state", &state); err != nil {
-		return "", nil, err
-	}
+// behind serves the page on this machine's loopback, with the bearer token that a browser does not send.
+func (p *page) behind() (address string, stop func(), err error) {
 	to, err := url.Parse(p.base)
 	if err != nil {
 		return "", nil, fmt.Errorf("serve the page here: %w", err)

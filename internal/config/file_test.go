@@ -321,6 +321,10 @@ func TestOddFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, warnings, err := flags.Config()
+		flags.At(time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC)) // a dump of before
+		if _, early, err := flags.Config(); err != nil || strings.Contains(strings.Join(early, "\n"), "it is over") {
+			t.Errorf("%s, as of 2019: %q (%v)", text, early, err)
+		}
 		got := strings.ReplaceAll(strings.Join(warnings, "\n"), file, "FILE")
 		if err != nil || (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q (%v), want %q", text, got, err, want)

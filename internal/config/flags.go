@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 // for the Config.
 type Flags struct {
 	set      *pflag.FlagSet
+	at       time.Time // what is decided on is of that time; zero: of now
 	sections []section
 	entries  []wiring.Entry
 	makers   map[string]wiring.Maker // by the provider's name
@@ -429,6 +431,9 @@ func (f *Flags) Restore(values map[string]string) error {
 // HelpAll reports whether every flag is to be shown instead of running.
 func (f *Flags) HelpAll() bool { return f.helpAll }
 
+// At says of what time that is which is decided on: a dump has its own.
+func (f *Flags) At(t time.Time) { f.at = t }
+
 // Config gives what the parsed flags say, with a warning for each that has no
 // effect, or another one than it says. An error lists all that is wrong.
 func (f *Flags) Config() (Config, []string, error) {
@@ -461,7 +466,7 @@ func (f *Flags) Config() (Config, []string, error) {
 	warnings := append(f.warnings(c.Cloud), doubtful(&c)...)
 	if f.document != nil {
 		warnings = append(warnings, f.idle()...)
-		warnings = append(warnings, odd(f.document, &c.Policy.Groups, c.Policy.Budgets, time.Now())...)
+		warnings = append(warnings, odd(f.document, &c.Policy.Groups, c.Policy.Budgets, cmp.Or(f.at, time.Now()))...)
 	}
 	if c.Loop.ScanInterval >= c.HTTP.MaxInactivity {
 		warnings = append(warnings, fmt.Sprintf("--scan-interval=%s is not below --max-inactivity=%s: in a quiet cluster, "+

@@ -52,7 +52,7 @@ func (f *Flags) BindRequestTimeout() { BindRequestTimeout(f.set, &f.config.Clust
 // BindRequestTimeout does the same where a command has few of the flags.
 func BindRequestTimeout(set *pflag.FlagSet, c *Cluster) {
 	set.DurationVar(&c.RequestTimeout, "request-timeout", 30*time.Second,
-		"longest wait for one answer of the API server; 0: no limit")
+		"longest wait for one answer of the API server, or of the leader; 0: no limit")
 }
 
 // Apply gives the mode, and the configuration in it: an observer has a lease and a

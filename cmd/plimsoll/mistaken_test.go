@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatIsNoPage: what answers at --url with something else is no leader, and what never ends is given up after
+// --request-timeout.
+func TestWhatIsNoPage(t *testing.T) {
+	answer := func(text string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
+		t.Cleanup(s.Close)
+		return s
+	}
+	hang := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "[")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hang.Close)
+	nothing := filepath.Join(t.TempDir(), "nothing")
+	closed := answer("")
+	closed.Close()
+	for _, c := range []struct {
+		line, want string
+		code       int
+	}{
+		{"explain group web --url=" + answer("{}").URL, `no explanation of a group (apiVersion "", kind "")`, exitError},
+		{"explain pod shop/a --url=" + answer("null").URL, "no explanation of a pod", exitError},
+		{"explain node a --url=" + answer(`{"apiVersion":"plimsoll.dev/v1alpha1","kind":"Pod"}`).URL,
+			`no explanation of a node (apiVersion "plimsoll.dev/v1alpha1", kind "Pod")`, exitError},
+		{"decisions --request-timeout=20ms --url=" + hang.URL, "no answer within 20ms (--request-timeout)", exitError},
+		{"explain node a --request-timeout=20ms --url=" + hang.URL, "no answer within 20ms (--request-timeout)", exitError},
+		{"ui --no-browser --url=" + closed.URL, "ask the leader", exitError},
+		{"ui --no-browser --url=" + closed.URL + " --ui-token-file=" + nothing, "--ui-token-file: open " + nothing, exitError},
+		{"dump -f ../../docs/examples/shop --output=", "--output (-o) is empty", exitUsage},
+	} {
+		var told bytes.Buffer
+		code := execute(t.Context(), append([]string{"plimsoll"}, strings.Fields(c.line)...), &told, &told)
+		if code != c.code || !strings.Contains(told.String(), c.want) {
+			t.Errorf("%s: exit code %d, want %d with %q:\n%s", c.line, code, c.code, c.want, &told)
+		}
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestOutputThatCannotBeWritten: no command ends well whose output is lost, a help neither.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	for _, line := range []string{
+		"config validate ../../docs/examples/config/plimsoll.yaml", "plan --help", "--help", "version",
+	} {
+		var told bytes.Buffer
+		code := execute(t.Context(), append([]string{"plimsoll"}, strings.Fields(line)...), full{}, &told)
+		if code != exitError || !strings.Contains(told.String(), "no space left") {
+			t.Errorf("%s: exit code %d:\n%s", line, code, &told)
+		}
+	}
+}
+
+// TestSetsAreCheckedTogether: several of one group hold together, in any order, and a target says what it means.
+func TestSetsAreCheckedTogether(t *testing.T) {
+	for _, c := range []struct {
+		sets string
+		want string
+		code int
+	}{
+		{"--set=group=memory,min=12 --set=group=memory,max=20", "", 0},
+		{"--set=group=memory,max=20 --set=group=memory,min=12", "", 0},
+		{"--set=group=memory,min=12 --set=group=memory,max=11", "its minimum 12 is above its maximum 11", exitUsage},
+		{"--set=group=memory,target=99", "on the way: they are not there yet", 0},
+		{"--set=group=memory,target=0", "already; --remove-node supposes one gone", exitUsage},
+	} {
+		var told bytes.Buffer
+		line := append([]string{"plimsoll", "plan", "-f", "../../docs/examples/shop"}, strings.Fields(c.sets)...)
+		code := execute(t.Context(), line, &told, &told)
+		if code == exitChanges {
+			code = 0
+		}
+		if code != c.code || !strings.Contains(told.String(), c.want) {
+			t.Errorf("%s: exit code %d, want %d with %q:\n%s", c.sets, code, c.code, c.want, &told)
+		}
+	}
+}
