@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -62,12 +61,4 @@ func gateWord(n int) string {
 		return "gate is"
 	}
 	return "gates are"
-}
-
-// created is when a pod was made; the zero time where that is not known.
-func created(p *model.Pod) time.Time {
-	if at := time.Unix(p.Created, 0).UTC(); !at.IsZero() {
-		return at
-	}
-	return time.Time{}
 }

@@ -178,7 +178,7 @@ func stateOf(p *model.Pod) PodState {
 
 // describe fills in what is the same of each pod.
 func (a *asked) describe(out *Pod, p *model.Pod) {
-	out.Since = created(p)
+	out.Since = time.Unix(p.Created, 0).UTC() // the zero time where that is not known
 	out.Requests = a.snap.Contents.Specs[p.Spec].Requests.String()
 	out.Workload = a.workload(p)
 }

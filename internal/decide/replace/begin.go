@@ -17,7 +17,7 @@ func (f *finder) begin() {
 	cheaper := slices.IndexFunc(f.found, func(m found) bool { return m.due == nil })
 	if cheaper >= 0 {
 		slices.SortStableFunc(f.found[cheaper:], func(a, b found) int {
-			return cmp.Or(f.turn(a.nodes)-f.turn(b.nodes), cmp.Compare(b.Savings()/b.pain, a.Savings()/a.pain))
+			return cmp.Or(turn(a.first)-turn(b.first), cmp.Compare(b.Savings()/b.pain, a.Savings()/a.pain))
 		})
 	}
 	f.s.Promise(f.book, f.s.Moves, func(model.NodeID) bool { return false })

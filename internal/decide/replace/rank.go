@@ -20,8 +20,7 @@ func (f *finder) rankDue(rests map[string]bool) {
 		if n.Due == nil || rests[node.Name] && n.Due.Reason != model.NodeInterrupted || f.Search.Received(n.Node) {
 			continue
 		}
-		price, _ := f.priceOf(node)
-		f.list = append(f.list, candidate{Movable: n, price: price, pain: pain(f.s, n.Moving)})
+		f.list = append(f.list, candidate{Movable: n, pain: pain(f.s, n.Moving)})
 	}
 	slices.SortStableFunc(f.list, func(a, b candidate) int {
 		return cmp.Or(slices.Index(dueOrder, a.Due.Reason)-slices.Index(dueOrder, b.Due.Reason),
@@ -43,20 +42,19 @@ func (f *finder) rank(rests map[string]bool) {
 		if f.movedLately(n.Moving) || f.led(n.Housed) {
 			continue
 		}
-		c := candidate{Movable: n, price: price, pain: pain(f.s, n.Moving)}
+		c := candidate{Movable: n, first: f.p.GoesFirst(node), pain: pain(f.s, n.Moving)}
 		if c.waste = price - f.Buyer.Least(n.Housed); c.waste > 0 && c.waste >= own.MinSavingsShare*price {
 			f.list = append(f.list, c)
 		}
 	}
 	slices.SortStableFunc(f.list, func(a, b candidate) int {
-		return cmp.Or(f.turn([]model.NodeID{a.Node})-f.turn([]model.NodeID{b.Node}),
-			cmp.Compare(b.waste/b.pain, a.waste/a.pain))
+		return cmp.Or(turn(a.first)-turn(b.first), cmp.Compare(b.waste/b.pain, a.waste/a.pain))
 	})
 }
 
-// turn is less for nodes of which one is to be maintained.
-func (f *finder) turn(nodes []model.NodeID) int {
-	if slices.ContainsFunc(nodes, func(id model.NodeID) bool { return f.p.GoesFirst(f.s.Nodes[id]) }) {
+// turn is less for what goes first.
+func turn(first bool) int {
+	if first {
 		return 0
 	}
 	return 1

@@ -88,7 +88,8 @@ type finder struct {
 // candidate is a node that wastes something.
 type candidate struct {
 	scaledown.Movable
-	price float64
+	// first: it is to be maintained, and goes before others.
+	first bool
 	// waste is what its price is above the least that its pods could cost, and pain what evicting them costs, in
 	// pods of ordinary priority; a node without any has 1.
 	waste, pain float64
@@ -116,6 +117,7 @@ type found struct {
 	nodes []model.NodeID
 	comes map[int]int // by group
 	pain  float64
+	first bool // a node of it is to be maintained
 	// gate is what the groups of its nodes ask of it.
 	gate model.MovePolicy
 	// due says why its nodes are to be replaced whatever that costs, nil if it is for the money.
@@ -194,6 +196,7 @@ func (f *finder) try(list []candidate) bool {
 		m.Goes = append(m.Goes, f.s.Nodes[c.Node].Name)
 		m.Pods += len(c.Moving)
 		m.pain += c.pain
+		m.first = m.first || c.first
 		pods = append(pods, c.Housed...)
 		groups = append(groups, f.s.Nodes[c.Node].Group)
 	}

@@ -150,12 +150,12 @@ func (f *finder) judge(n *model.Node) (j *judgement, fleeting bool, why *model.V
 	return j, fleeting, nil
 }
 
-// overBudget says which budget does not let the pods of a node go now, nil if all do.
-func (f *finder) overBudget(j *judgement) *model.Verdict {
+// overBudget says which budget does not let the pods of a node go, of what budgets have left; nil if all do.
+func (f *finder) overBudget(j *judgement, left rules.Budgets) *model.Verdict {
 	if !j.asked {
 		j.asks, j.asked = f.Room.Rules.Asks(j.moving), true
 	}
-	at := f.Room.Budgets.Refused(j.asks)
+	at := left.Refused(j.asks)
 	if at < 0 {
 		return nil
 	}

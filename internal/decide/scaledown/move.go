@@ -158,7 +158,7 @@ func (m *mover) move(c *candidate) *model.Verdict {
 		return nil
 	}
 	// 1. What may be disrupted.
-	if v := m.overBudget(c.judgement); v != nil {
+	if v := m.overBudget(c.judgement, m.Room.Budgets); v != nil {
 		return v
 	}
 	// 2. Room, for all of its pods.

@@ -24,7 +24,7 @@ func (f *finder) ofMove(c *candidate) bool {
 	default:
 		why := f.blocked(c)
 		if why == nil {
-			if why = f.overBudget(c.judgement); why == nil {
+			if why = f.overBudget(c.judgement, f.Room.Budgets); why == nil {
 				f.Room.Budgets.Spend(c.asks)
 			}
 		}
@@ -54,7 +54,7 @@ func (f *finder) mayMove(c *candidate) {
 		why = f.blocked(c)
 	}
 	if why == nil && (due == nil || due.Reason != model.NodeInterrupted) { // the cloud does not ask budgets
-		why = f.Room.Rules.Bars(c.moving)
+		why = f.overBudget(c.judgement, f.allowed)
 	}
 	if why != nil {
 		f.keep(c.node, *why) // its use would not keep it from a move

@@ -30,6 +30,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/removal/rules"
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
@@ -101,6 +102,7 @@ func Find(in Input) *Search {
 	f := &finder{
 		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
 		minimums: newMinimums(s, in.Policy.ScaleDown), doubts: doubts(s), moves: make([]model.MovePolicy, len(s.Groups)),
+		allowed: in.Room.Rules.Budgets(),
 	}
 	for i := range s.Groups {
 		f.moves[i] = in.Policy.Moves.Of(&s.Groups[i])
@@ -146,7 +148,9 @@ type finder struct {
 	Input
 	minimums *minimums
 	// moves says what may go from each group beside what nothing needs.
-	moves    []model.MovePolicy
+	moves []model.MovePolicy
+	// allowed is what each budget lets go, whatever else goes.
+	allowed  rules.Budgets
 	verdicts []model.NodeVerdict // by node
 	unneeded []bool
 	accepted []*candidate

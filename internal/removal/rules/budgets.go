@@ -24,26 +24,11 @@ func (c *Cluster) Budgets() Budgets {
 	return left
 }
 
-// Bars says which budget lets none of its pods among these move now, whatever else goes; nil if each lets one.
-func (c *Cluster) Bars(pods []*model.Pod) *model.Verdict {
-	for _, p := range pods {
-		covering := c.Covering(p)
-		if len(covering) > 1 || len(covering) == 1 && c.snap.Budgets[covering[0]].Allowed <= 0 {
-			return c.refusal(p, covering)
-		}
-	}
-	return nil
-}
-
 // Take counts a pod that moves against the budget that covers it. If the budget allows
 // no more evictions, the verdict says so and nothing is counted. A pod that several
 // budgets cover never moves, whatever they allow: the Eviction API refuses it.
 func (c *Cluster) Take(p *model.Pod, left Budgets) *model.Verdict {
-	return c.take(p, c.Covering(p), left)
-}
-
-// take is Take, once it is known which budgets cover the pod.
-func (c *Cluster) take(p *model.Pod, covering []int, left Budgets) *model.Verdict {
+	covering := c.Covering(p)
 	switch {
 	case len(covering) == 0:
 		return nil
