@@ -48,8 +48,8 @@ func (c *Catalog) InternFacts(f model.Facts) model.FactsID {
 // facts have one key.
 func factsKey(f model.Facts) string {
 	return digest(fmt.Sprintf(
-		"%q %q %d %d %q %d %d %d",
-		f.Controller, f.Group, f.Safe, f.Alone, f.Local, f.Daemon, f.DeletionCost, f.Grace,
+		"%q %q %q %d %d %q %d %d %d",
+		f.Controller, f.Group, f.Maker, f.Safe, f.Alone, f.Local, f.Daemon, f.DeletionCost, f.Grace,
 	))
 }
 
@@ -70,6 +70,9 @@ func factsOf(pod *corev1.Pod) model.Facts {
 		f.Group = owner.APIVersion
 		if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil {
 			f.Group = gv.Group
+		}
+		if f.Controller != "Node" || f.Group != "" { // static pods would have facts of their own on each node
+			f.Maker = owner.Name
 		}
 	}
 	return f

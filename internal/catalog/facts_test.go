@@ -62,16 +62,16 @@ func TestFacts(t *testing.T) {
 	}{
 		{"nothing said", nil, model.Facts{}},
 		{"a ReplicaSet", change{ownedBy("apps/v1", "ReplicaSet", true)},
-			model.Facts{Controller: "ReplicaSet", Group: "apps"}},
+			model.Facts{Controller: "ReplicaSet", Maker: "o", Group: "apps"}},
 		{"a kind of the core", change{ownedBy("v1", "ReplicationController", true)},
-			model.Facts{Controller: "ReplicationController"}},
+			model.Facts{Controller: "ReplicationController", Maker: "o"}},
 		{"an owner that is no controller", change{ownedBy("apps/v1", "ReplicaSet", false)}, model.Facts{}},
 		{"the controller among owners", change{ownedBy("v1", "Node", false), ownedBy("batch/v1", "Job", true)},
-			model.Facts{Controller: "Job", Group: "batch"}},
+			model.Facts{Controller: "Job", Maker: "o", Group: "batch"}},
 		{"a custom kind", change{ownedBy("example.com/v1alpha1", "ReplicaSet", true)},
-			model.Facts{Controller: "ReplicaSet", Group: "example.com"}},
+			model.Facts{Controller: "ReplicaSet", Maker: "o", Group: "example.com"}},
 		{"a version that is none", change{ownedBy("a/b/c", "ReplicationController", true)},
-			model.Facts{Controller: "ReplicationController", Group: "a/b/c"}},
+			model.Facts{Controller: "ReplicationController", Maker: "o", Group: "a/b/c"}},
 		{"safe", change{annotated(annotationSafeToEvict, "true")}, model.Facts{Safe: model.EvictYes}},
 		{"not safe", change{annotated(annotationSafeToEvict, "false")}, model.Facts{Safe: model.EvictNo}},
 		{"on completion", change{annotated(annotationSafeToEvict, "on-completion")},
@@ -203,7 +203,7 @@ func TestFactsAreShared(t *testing.T) {
 			"pod-index": "7",
 		}, "n"
 		if len(again.OwnerReferences) > 0 {
-			again.OwnerReferences[0].Name, again.OwnerReferences[0].UID = "other", "other"
+			again.OwnerReferences[0].UID = "other"
 		}
 		if same := one.Facts(again); same != id {
 			t.Errorf("pods of one controller: %d and %d", id, same)

@@ -39,8 +39,8 @@ func podText(p *explain.Pod, all bool) string {
 	switch {
 	case p.Equal > 1:
 		fmt.Fprintf(&b, "  (one of %d equal pods", p.Equal)
-		if p.Workload != "" {
-			fmt.Fprintf(&b, " of %s", oneLine(p.Workload))
+		if names := workloads(p, all); names != "" {
+			fmt.Fprintf(&b, " of %s", oneLine(names))
 		}
 		b.WriteString(")")
 	case p.Workload != "":
@@ -56,6 +56,17 @@ func podText(p *explain.Pod, all bool) string {
 		fmt.Fprintln(&b, oneLine(p.Why))
 	}
 	return b.String()
+}
+
+// workloads are what made a pod and those that are equal to it.
+func workloads(p *explain.Pod, all bool) string {
+	switch {
+	case len(p.Workloads) == 0:
+		return p.Workload
+	case all:
+		return spelling.All(p.Workloads)
+	}
+	return spelling.Some(p.Workloads)
 }
 
 // pendingText is the outlook, the groups' answers and those of the nodes that are there.

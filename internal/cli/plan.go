@@ -197,6 +197,9 @@ func (t *planText) pending(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "\nSTAYS PENDING: %d of %s of %s%s (%s)\n", pods, spelling.Count(v.Pods, "pod"), oneLine(v.Class),
 			waitedFor(t.p.Time, v.Since), cmp.Or(oneLine(v.Requests), "no requests"))
+		if t.all && len(v.Workloads) > 1 {
+			fmt.Fprintf(b, "These are the pods of %s.\n", oneLine(spelling.All(v.Workloads)))
+		}
 		for _, why := range []*explain.Verdict{v.Skipped, v.Disagrees} {
 			if why != nil {
 				fmt.Fprintln(b, verdict(why, t.p.Time))

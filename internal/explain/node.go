@@ -272,7 +272,7 @@ func (a *asked) boughtFor(node string) (out []string) {
 	}
 	add := func(p *model.Pod) {
 		if c, ok := a.snap.ClassOf(p); ok && wanted[c] {
-			out = append(out, cmp.Or(a.workload(p), a.nameOf(p)))
+			out = append(out, cmp.Or(a.snap.Contents.Workload(p), a.nameOf(p)))
 			wanted[c] = false
 		}
 	}

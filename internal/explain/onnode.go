@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // Reserved are equal pods that a node is kept for.
@@ -35,7 +36,7 @@ func (a *asked) reservedFor(id model.NodeID) (out []Reserved) {
 		if i := slices.IndexFunc(a.snap.Pending, func(q model.Pending) bool { return q.Class == b.Class }); i >= 0 {
 			pods := a.snap.Pending[i].Pods
 			r.Waiting, r.Pod = len(pods), a.nameOf(pods[0])
-			r.For = cmp.Or(a.workload(pods[0]), r.Pod)
+			r.For = spelling.Some(a.snap.Contents.Workloads(pods))
 		} else {
 			r.For = a.workloadOf(b.Class)
 		}
@@ -53,7 +54,7 @@ func (a *asked) workloadOf(class model.ClassID) string {
 		for j := range a.snap.Nodes[i].Bound {
 			p := &a.snap.Nodes[i].Bound[j]
 			if c, ok := a.snap.ClassOf(p); ok && c == class {
-				return cmp.Or(a.workload(p), a.nameOf(p))
+				return cmp.Or(a.snap.Contents.Workload(p), a.nameOf(p))
 			}
 		}
 	}
@@ -73,7 +74,7 @@ func (a *asked) runs(n *model.Node) (out []NodePod) {
 			continue
 		}
 		requests := a.snap.Contents.Specs[p.Spec].Requests
-		out = append(out, NodePod{a.nameOf(p), a.workload(p), requests.String(), share(requests, has)})
+		out = append(out, NodePod{a.nameOf(p), a.snap.Contents.Workload(p), requests.String(), share(requests, has)})
 	}
 	slices.SortFunc(out, func(a, b NodePod) int {
 		return cmp.Or(-cmp.Compare(a.Share, b.Share), cmp.Compare(a.Pod, b.Pod))

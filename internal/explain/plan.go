@@ -121,10 +121,12 @@ type GivenUp struct {
 
 // Waiting is a class of equal pods that have no node.
 type Waiting struct {
-	Class    string    `json:"class"`
-	Requests string    `json:"requests"`
-	Since    time.Time `json:"since"`
-	Pods     int       `json:"pods"`
+	Class string `json:"class"`
+	// Workloads are what made the pods: pods of several may be equal in all that the scheduler reads.
+	Workloads []string  `json:"workloads"`
+	Requests  string    `json:"requests"`
+	Since     time.Time `json:"since"`
+	Pods      int       `json:"pods"`
 	// FitNow fit nodes that are ready, FitSoon nodes on their way, and FitBought those that are bought.
 	// Left find no room. Delayed wish to wait.
 	FitNow    int `json:"fitNow,omitempty"`
@@ -321,8 +323,12 @@ func (a *answer) pending() []Waiting {
 	out := []Waiting{}
 	for i := range a.plan.Pending {
 		v := &a.plan.Pending[i]
+		q, _ := slices.BinarySearchFunc(a.snap.Pending, v.Class, func(q model.Pending, c model.ClassID) int {
+			return cmp.Compare(q.Class, c)
+		})
 		w := Waiting{
-			Class: a.names[v.Class], Requests: a.snap.Classes[v.Class].Spec.Requests.String(), Since: v.Since.UTC(),
+			Workloads: a.snap.Contents.Workloads(a.snap.Pending[q].Pods),
+			Class:     a.names[v.Class], Requests: a.snap.Classes[v.Class].Spec.Requests.String(), Since: v.Since.UTC(),
 			Pods: v.Pods, FitNow: v.Existing, FitSoon: v.Upcoming, FitBought: v.Planned, Left: v.Left, Delayed: v.Delayed,
 			Skipped: verdictOf(v.Skipped), Disagrees: verdictOf(v.Disagrees), class: v.Class,
 		}

@@ -26,6 +26,8 @@ type Pod struct {
 	// included.
 	Workload string `json:"workload,omitempty"`
 	Equal    int    `json:"equal,omitempty"`
+	// Workloads are what made the equal pods, where that is more than one workload: a fix is for all of them.
+	Workloads []string `json:"workloads,omitempty"`
 
 	Pending *PendingPod `json:"pending,omitempty"`
 	Running *RunningPod `json:"running,omitempty"`
@@ -140,6 +142,9 @@ func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 			if is(pod) {
 				a.describe(&out, pod)
 				out.State, out.Equal = PodPending, len(q.Pods)
+				if all := a.snap.Contents.Workloads(q.Pods); len(all) > 1 {
+					out.Workloads = all
+				}
 				a.world = schedsim.Load(nil, a.snap)
 				defer a.world.Close()
 				existing := a.existing(q.Class)
@@ -180,28 +185,7 @@ func stateOf(p *model.Pod) PodState {
 func (a *asked) describe(out *Pod, p *model.Pod) {
 	out.Since = time.Unix(p.Created, 0).UTC() // the zero time where that is not known
 	out.Requests = a.snap.Contents.Specs[p.Spec].Requests.String()
-	out.Workload = a.workload(p)
-}
-
-// workload is what made a pod, as far as its name and labels say: "Deployment shop/api".
-func (a *asked) workload(p *model.Pod) string {
-	kind := a.snap.Contents.Facts[p.Facts].Controller
-	if kind == "" {
-		return ""
-	}
-	namespace, name := a.snap.Contents.Specs[p.Spec].Pod.Namespace, p.Name
-	cut := func() { name = name[:max(0, strings.LastIndex(name, "-"))] }
-	switch kind {
-	case "ReplicaSet":
-		cut()
-		hash := a.snap.Contents.Labels[p.Labels].Labels["pod-template-hash"]
-		if trimmed, ok := strings.CutSuffix(name, "-"+hash); ok && hash != "" {
-			kind, name = "Deployment", trimmed
-		}
-	case "StatefulSet", "DaemonSet", "Job", "ReplicationController":
-		cut()
-	}
-	return fmt.Sprintf("%s %s/%s", kind, namespace, name)
+	out.Workload = a.snap.Contents.Workload(p)
 }
 
 // pending answers for pods of a class that have no node.

@@ -17,6 +17,9 @@ type Facts struct {
 	// Controller is the kind of what made the pod ("ReplicaSet"), empty if nothing
 	// did; Group the API group of that kind ("apps", "" for the core).
 	Controller, Group string
+	// Maker is the name of what made the pod. It decides nothing: people are told it. It is kept here and not with each
+	// pod, since the pods that one controller made share their facts.
+	Maker string
 	// Safe is the pod's own word on being evicted.
 	Safe SafeToEvict
 	// Alone is how long after its creation the pod is to be left alone, by its own word: Always for one that names no

@@ -104,42 +104,6 @@ func (v Verdict) Text(s *Snapshot) string {
 	return out
 }
 
-// ClassNames gives each class a name for a person: its namespace and the names
-// of its pods up to what differs between them; of classes without pending
-// pods, its number.
-func (s *Snapshot) ClassNames() []string {
-	names := make([]string, len(s.Classes))
-	for i := range names {
-		names[i] = fmt.Sprintf("%s/class-%d", s.Classes[i].Namespace(), i)
-	}
-	for i := range s.Pending {
-		q := &s.Pending[i]
-		names[q.Class] = s.Classes[q.Class].Namespace() + "/" + commonName(q.Pods)
-	}
-	return names
-}
-
-// commonName is what the pods' names begin with in common, without the dash
-// and the digits that it may end in. Lists are sorted, so that the first and
-// the last differ the most.
-func commonName(pods []*Pod) string {
-	if len(pods) == 0 {
-		return ""
-	}
-	first, last := pods[0].Name, pods[len(pods)-1].Name
-	if len(pods) == 1 {
-		return first
-	}
-	n := 0
-	for n < len(first) && n < len(last) && first[n] == last[n] {
-		n++
-	}
-	if name := strings.TrimRight(first[:n], "-0123456789"); name != "" {
-		return name
-	}
-	return first
-}
-
 func batchText(names []string, batches []Batch) string {
 	parts := make([]string, len(batches))
 	for i, b := range batches {

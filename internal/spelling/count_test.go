@@ -6,6 +6,21 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
+func TestSomeAndAll(t *testing.T) {
+	for _, x := range []struct {
+		names     []string
+		some, all string
+	}{
+		{nil, "", ""}, {[]string{"a"}, "a", "a"}, {[]string{"a", "b"}, "a and b", "a and b"},
+		{[]string{"a", "b", "c"}, "a, b and c", "a, b and c"},
+		{[]string{"a", "b", "c", "d", "e"}, "a, b and 3 others", "a, b, c, d and e"},
+	} {
+		if some, all := spelling.Some(x.names), spelling.All(x.names); some != x.some || all != x.all {
+			t.Errorf("%v: %q and %q, want %q and %q", x.names, some, all, x.some, x.all)
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	for _, x := range []struct {
 		n          int

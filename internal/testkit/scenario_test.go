@@ -25,7 +25,7 @@ func scenario(t *testing.T, text string) *Scenario {
 
 // What a line about pods says of them, beside what the scheduler reads.
 func TestWordsAboutPods(t *testing.T) {
-	movable := model.Facts{Controller: "ReplicaSet", Group: "apps", Grace: 30 * time.Second}
+	movable := model.Facts{Controller: "ReplicaSet", Group: "apps", Maker: "web", Grace: 30 * time.Second}
 	plain := model.Pod{Name: "web-000001", UID: "web-000001", Owner: owner("default", "web"), Created: Start.Unix()}
 	for _, c := range []struct {
 		words string
@@ -33,7 +33,8 @@ func TestWordsAboutPods(t *testing.T) {
 		facts func(*model.Facts)
 	}{
 		{"", nil, nil},
-		{"controller=none", func(p *model.Pod) { p.Owner = "" }, func(f *model.Facts) { f.Controller, f.Group = "", "" }},
+		{"controller=none", func(p *model.Pod) { p.Owner = "" },
+			func(f *model.Facts) { f.Controller, f.Group, f.Maker = "", "", "" }},
 		{"controller=StatefulSet", nil, func(f *model.Facts) { f.Controller = "StatefulSet" }},
 		{"controller=Job", nil, func(f *model.Facts) { f.Controller, f.Group = "Job", "batch" }},
 		{"controller=ReplicationController", nil, func(f *model.Facts) { f.Controller, f.Group = "ReplicationController", "" }},
@@ -50,7 +51,7 @@ func TestWordsAboutPods(t *testing.T) {
 		{"ends=30s", func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, Start.Unix()+30 }, nil},
 		{"ends=-10s", func(p *model.Pod) { p.Flags, p.Ends = model.Terminating, Start.Unix()-10 }, nil},
 		{"finished", func(p *model.Pod) { p.Flags = model.Finished }, nil},
-		{"mirror", func(p *model.Pod) { p.Flags, p.Owner = model.Mirror, "node-n" }, func(f *model.Facts) { f.Controller, f.Group = "Node", "" }},
+		{"mirror", func(p *model.Pod) { p.Flags, p.Owner = model.Mirror, "node-n" }, func(f *model.Facts) { f.Controller, f.Group, f.Maker = "Node", "", "" }},
 		{"daemon", func(p *model.Pod) { p.Flags, p.Owner = model.FromDaemonSet, "daemonset-web" }, func(f *model.Facts) { f.Controller = "DaemonSet" }},
 		{"namespace=kube-system", func(p *model.Pod) { p.Owner = owner("kube-system", "web") }, nil},
 		{"kubesystem", func(p *model.Pod) { p.Owner = owner("kube-system", "web") }, nil},
@@ -93,7 +94,7 @@ pods web cpu=1
 pods web cpu=1 namespace=other unseen
 `).Observation()
 	web, db := o.Nodes[0].Pods[:2], o.Nodes[0].Pods[2]
-	if web[0].Owner != web[1].Owner || web[0].Owner == db.Owner || web[0].Facts != db.Facts {
+	if web[0].Owner != web[1].Owner || web[0].Owner == db.Owner || web[0].Facts != web[1].Facts {
 		t.Errorf("on the node: %+v", o.Nodes[0].Pods)
 	}
 	waiting, other := o.Unbound[0], o.Unbound[1]

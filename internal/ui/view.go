@@ -80,7 +80,7 @@ type Cost = model.Cost
 
 // Class is pods without a node that are equal in all that counts.
 type Class struct {
-	// Name is a namespace and what the pods' names begin with, Digest the class itself.
+	// Name says what made the pods, Digest the class itself.
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
 	// First is the name of one of the pods.

@@ -9,7 +9,7 @@ import (
 // Disagreement is pods that fit nodes that are ready, while the scheduler leaves them
 // waiting.
 type Disagreement struct {
-	// Pods is a namespace and what their names begin with.
+	// Pods says what made them.
 	Pods    string      `json:"pods"`
 	Count   int         `json:"count"`
 	Since   metav1.Time `json:"since"`

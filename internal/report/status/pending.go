@@ -20,8 +20,7 @@ type Pending struct {
 
 // PendingClass are equal pods that get no room, and the answer that is nearest to a yes.
 type PendingClass struct {
-	// Pods is a namespace and what their names begin with, Class the name of what they consist of, the same in every
-	// process.
+	// Pods says what made them, Class is the name of what they consist of, the same in every process.
 	Pods  string `json:"pods"`
 	Class string `json:"class"`
 	// Count is how many get no room, of all that wait.
