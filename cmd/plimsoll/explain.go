@@ -117,7 +117,10 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 			return err
 		}
 		since := newFixes(c.Pending, nil, nil) // since when answers are the same, the status has
-		return of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, name, format)
+		if err := of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, name, format); err != nil {
+			return err
+		}
+		return withoutGroups("explain "+of.kind+" "+name, cycle.Snapshot.InventoryErr)
 	}
 	return cmd
 }

@@ -55,11 +55,19 @@ func planNow(cmd *cobra.Command, q *question, format cli.Format) error {
 	return planned(plan.InventoryError, plan.Changes)
 }
 
+// withoutGroups is the error of an answer without node groups: what is missing of it is not known.
+func withoutGroups(what, why string) error {
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%s without the node groups: %s", what, why)
+}
+
 // planned makes the exit code of what a plan says.
 func planned(inventoryError string, changes bool) error {
 	switch {
 	case inventoryError != "": // that nothing would change is not known
-		return fmt.Errorf("plan without the node groups: %s", inventoryError)
+		return withoutGroups("plan", inventoryError)
 	case changes:
 		return errChanges
 	}

@@ -75,9 +75,16 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	fmt.Fprintf(b, "%s  ", q.Outlook)
 	switch {
 	case q.Verdict != nil && q.Outlook == explain.Blocked:
+		if q.Fix == nil && len(q.Groups) == 0 {
+			fmt.Fprintln(b, verdict(q.Verdict, p.Time))
+			break
+		}
 		fix := "no fix was found"
-		if q.Fix != nil {
+		switch {
+		case q.Fix != nil:
 			fix = "nearest fix: " + oneLine(q.Fix.Text)
+		case explain.Helpless(q.Groups):
+			fix = oneLine(q.Groups[0].Instead)
 		}
 		fmt.Fprintf(b, "%s: %s\n", q.Verdict.Reason, fix)
 	case q.Verdict != nil && q.Fix != nil:
@@ -180,8 +187,11 @@ func answersTable(b *strings.Builder, groups []explain.GroupAnswer, now time.Tim
 	for i := range groups {
 		g := &groups[i]
 		result := "no"
-		if g.Fits {
+		switch {
+		case g.Fits:
 			result = "fits"
+		case g.Unknown:
+			result = "unknown"
 		}
 		cells := []string{result, string(g.Reason), g.Detail, worksIf(g, now)}
 		key := strings.Join(cells, "\x00")
@@ -308,7 +318,11 @@ func nodeText(n *explain.Node, all bool) string {
 	}
 	table.Flush()
 	if n.Then != nil {
-		fmt.Fprintf(&b, "Without these pods' rules: %s\n", verdict(n.Then, n.Time))
+		without := "that minimum"
+		if len(n.Pods) > 0 {
+			without = "these pods' rules"
+		}
+		fmt.Fprintf(&b, "Without %s: %s\n", without, verdict(n.Then, n.Time))
 	} else if len(n.Pods) > 0 && n.Fate == explain.Keep {
 		b.WriteString("Without these pods' rules nothing would keep it.\n")
 	}

@@ -208,7 +208,7 @@ func (t *planText) pending(b *strings.Builder) {
 		switch {
 		case v.Fix != nil:
 			fmt.Fprintf(b, "Nearest fix: %s\n", oneLine(v.Fix.Text))
-		case len(v.Groups) > 0 && !v.Untried:
+		case len(v.Groups) > 0 && !v.Untried && !explain.Helpless(v.Groups):
 			b.WriteString("No fix was found.\n")
 		}
 		largerLine(b, v.Larger)

@@ -24,7 +24,7 @@ type Node struct {
 	Fate   NodeFate    `json:"fate"`
 	BuyFor []string    `json:"boughtFor,omitempty"` // the workloads that it was bought for, while that is remembered
 	Hold   *Verdict    `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
-	Then   *Verdict    `json:"then,omitempty"`      // what would keep it without the pods in Pods
+	Then   *Verdict    `json:"then,omitempty"`      // what would keep it without the pods in Pods, or the minimum
 	Drain  *DrainState `json:"drain,omitempty"`
 	// Move is the one that the node goes for, or was bought for; nil if there is none.
 	Move *model.MoveState `json:"move,omitempty"`
@@ -132,8 +132,11 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	}
 	out.Move = moveOf(&c, name)
 	out.Evict, out.Pods = a.holds(n)
-	if out.Fate == Keep && len(out.Pods) > 0 {
+	switch {
+	case out.Fate == Keep && len(out.Pods) > 0:
 		out.Then = a.without(at, out.Pods)
+	case out.Fate == Spare && out.Hold.Reason == model.GroupAtMin:
+		out.Then = a.withoutMinimum(n)
 	}
 	return out, nil
 }
@@ -236,11 +239,24 @@ func (a *asked) without(at int, pods []PodHold) *Verdict {
 			b.Facts = free
 		}
 	}
-	plan := decide.Decide(&s, p)
-	if v := verdictAbout(plan.Kept, n.Name); v != nil {
+	return keeping(&s, p, n.Name)
+}
+
+// withoutMinimum is what would keep a node if its group had no minimum; nil if nothing would.
+func (a *asked) withoutMinimum(n *model.Node) *Verdict {
+	s := *a.snap
+	s.Groups = slices.Clone(s.Groups)
+	s.Groups[n.Group].Min = 0
+	return keeping(&s, a.policy, n.Name)
+}
+
+// keeping is what keeps a node of a changed cluster; nil if nothing does.
+func keeping(s *model.Snapshot, p model.Policy, node string) *Verdict {
+	plan := decide.Decide(s, p)
+	if v := verdictAbout(plan.Kept, node); v != nil {
 		return verdictOf(&v.Verdict)
 	}
-	if v := verdictAbout(plan.Unneeded, n.Name); v != nil && v.Reason != model.Unneeded {
+	if v := verdictAbout(plan.Unneeded, node); v != nil && v.Reason != model.Unneeded {
 		return verdictOf(&v.Verdict)
 	}
 	return nil

@@ -85,8 +85,10 @@ type PendingPod struct {
 // GroupAnswer is how a group stands to the pods.
 type GroupAnswer struct {
 	Group provider.GroupID `json:"group"`
-	// Fits: a new node of the group would take such a pod; something else holds the group.
+	// Fits: a new node of the group would take such a pod; something else holds the group. Unknown: what a new node is
+	// like is not known, and so neither whether it would.
 	Fits    bool `json:"fits"`
+	Unknown bool `json:"unknown,omitempty"`
 	Verdict `json:",inline"`
 	// WorksIf is the nearest fix that begins with this group; nil if none was found.
 	WorksIf *Fix `json:"worksIf,omitempty"`
@@ -209,6 +211,10 @@ func (a *asked) pending(q *model.Pending) *PendingPod {
 		out.Outlook, out.Verdict = Waits, verdictOf(v.Disagrees)
 	}
 	out.Groups = answersOf(v, a.snap.Now)
+	if out.Outlook == Blocked && len(out.Groups) == 0 && a.snap.InventoryErr != "" {
+		out.Verdict = &Verdict{Reason: model.StaleInventory, Fix: "node groups that can be read",
+			Detail: "the node groups could not be read: " + a.snap.InventoryErr}
+	}
 	if searched(v) {
 		a.search(q.Class, out)
 	}
@@ -228,7 +234,8 @@ func searched(v *model.PendingVerdict) bool {
 func answersOf(v *model.PendingVerdict, now time.Time) (out []GroupAnswer) {
 	for i := range v.Groups {
 		g := &v.Groups[i]
-		answer := GroupAnswer{Group: g.Group, Fits: !g.Reason.RefusesPod(), Verdict: *verdictOf(&g.Verdict)}
+		answer := GroupAnswer{Group: g.Group, Unknown: g.Reason == model.NoTemplate, Verdict: *verdictOf(&g.Verdict)}
+		answer.Fits = !answer.Unknown && !g.Reason.RefusesPod()
 		if g.Since.Equal(v.Since) || g.Since.Equal(now) {
 			answer.Since = time.Time{} // one decision does not know since when it is the same
 		}

@@ -44,8 +44,8 @@ const (
 	OfTime Subject = "time"
 )
 
-// Fix is a change, or two, with which all pods of the class get a node. It was tried: the plan of the
-// changed cluster serves them, and no fewer of the others.
+// Fix is a change, or two, or all limits that are in the way, with which all pods of the class get a node. It was
+// tried: the plan of the changed cluster serves them, and no fewer of the others.
 type Fix struct {
 	// Text is the fix in one line, and Short what must hold, for a column.
 	Text    string   `json:"text"`
@@ -266,7 +266,32 @@ func (r *relaxer) fix(group int, v model.Verdict) *Fix {
 			found = append(found, r.narrow(t, pair...))
 		}
 	}
-	return nearest(found)
+	if len(found) > 0 {
+		return nearest(found)
+	}
+	return r.limits(group, v)
+}
+
+// limits raises each limit that a group is at, one after the other, where two are not enough; nil if something else is
+// in the way in the end.
+func (r *relaxer) limits(group int, v model.Verdict) *Fix {
+	var steps []step
+	for next := &v; next != nil && raises[next.Reason] && !r.exhausted(); {
+		st := r.limit(group, next.Reason)
+		if slices.ContainsFunc(steps, func(s step) bool { return s.about == st.about }) {
+			return nil
+		}
+		steps = append(steps, st)
+		t := r.try(steps...)
+		if t.serves {
+			return r.narrow(t, steps...)
+		}
+		next = t.group(r.snap.Groups[group].ID)
+		if t.alone {
+			next = t.limit(r.snap.Groups[group].ID)
+		}
+	}
+	return nil
 }
 
 // counting is the nearest fix by which pods get room that are too unimportant to count: alone, or with what the

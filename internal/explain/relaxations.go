@@ -51,6 +51,12 @@ var relaxations = map[model.Reason]relaxation{
 	model.SpreadCapacity:        unspread,
 }
 
+// raises are the reasons for which a limit is raised.
+var raises = map[model.Reason]bool{
+	model.GroupAtMax: true, model.PoolAtMax: true, model.MaxNodesTotal: true, model.CoresTotal: true,
+	model.MemoryTotal: true, model.ScaleFromZeroOff: true,
+}
+
 // helpless are the reasons that no setting of the group, of Plimsoll or of the pods' place changes: something has to
 // come about, or to be mended elsewhere. The words of the verdict say what.
 var helpless = map[model.Reason]bool{
@@ -58,6 +64,11 @@ var helpless = map[model.Reason]bool{
 	model.WaitsForLanding: true, model.Resizing: true, model.GroupUnreadable: true, model.GroupNotListed: true,
 	model.NoTemplate: true, model.StaleInventory: true, model.SpreadPostponed: true, model.OtherFilter: true,
 	model.FilterPanicked: true, model.Unsupported: true,
+}
+
+// Helpless reports whether no setting of any group helps: each answer says so, and what is waited for.
+func Helpless(groups []GroupAnswer) bool {
+	return !slices.ContainsFunc(groups, func(g GroupAnswer) bool { return !helpless[g.Reason] || g.Instead == "" })
 }
 
 func raise(r *relaxer, group int, v model.Verdict) []step { return []step{r.limit(group, v.Reason)} }

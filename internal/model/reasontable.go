@@ -410,8 +410,9 @@ var ReasonSections = []ReasonSection{
 			"The provider says that its machine must not be removed now.",
 			"End what holds it."},
 		{NodeWithoutKnownInstance, 0,
-			"It is younger than the last read of the cloud, so its group is not known yet.",
-			"Wait for the next read."},
+			"It is younger than the last read of the cloud, or the node groups could not be read at all, so its group is " +
+				"not known.",
+			"Wait for the next read, or mend what keeps the groups from being read."},
 		{ResourceVersionNotYetSeen, 0,
 			"The watch has not shown Plimsoll's last write to it yet.",
 			"Wait, normally less than a second."},

@@ -13,6 +13,9 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	n := f.Snapshot.Nodes[id]
 	annotation, until := model.Kept(n.Object, f.Snapshot.Now)
 	switch {
+	case n.Unknown && f.Snapshot.AsOf.IsZero():
+		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Fix: "node groups that can be read",
+			Detail: "the node groups could not be read: " + f.Snapshot.InventoryErr}
 	case n.Unknown:
 		return &model.Verdict{Reason: model.NodeWithoutKnownInstance,
 			Detail: "it is younger than the last read of the cloud", Fix: "the next read"}
