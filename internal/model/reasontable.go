@@ -386,7 +386,8 @@ var ReasonSections = []ReasonSection{
 			"The replacement of an evicted pod has had no node for too long, since its room was taken meanwhile; no " +
 				"other pod was evicted, and the removal was rolled back. Or, of an unneeded node: it has pods of a " +
 				"controller whose pods were evicted, from this node or another, and have no replacement yet, or all others " +
-				"of which leave their nodes; its removal does not begin. Nor does that of any node with pods while the " +
+				"of which leave their nodes, or the last pods of one that serve while another waits for a node; its " +
+				"removal does not begin. Nor does that of any node with pods while the " +
 				"scheduler has not looked at a replacement.",
 			"Nothing, if the room was taken by chance; see `--max-replacement-wait`, and why that pod waits (a gate, " +
 				"no room), or why none comes (a quota, a webhook). A controller that was scaled down meanwhile holds its " +

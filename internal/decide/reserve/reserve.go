@@ -45,6 +45,8 @@ type Room struct {
 	policy model.Policy
 	made   map[types.UID]*made
 	lacks  map[types.UID]lack
+	// shorts are made when they are first asked for.
+	shorts map[types.UID]*short
 	// replaced and bought are the nodes of open moves.
 	replaced map[model.NodeID]*Replaced
 	bought   map[model.NodeID]*model.Move

@@ -54,7 +54,9 @@ func (f *finder) mayMove(c *candidate) {
 		why = f.blocked(c)
 	}
 	if why == nil && (due == nil || due.Reason != model.NodeInterrupted) { // the cloud does not ask budgets
-		why = f.overBudget(c.judgement, f.allowed)
+		if why = f.overBudget(c.judgement, f.allowed); why == nil {
+			why = lastServing(f.Room, n, c.moving)
+		}
 	}
 	if why != nil {
 		f.keep(c.node, *why) // its use would not keep it from a move

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
+	"github.com/plimsoll-dev/plimsoll/internal/decide/reserve"
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
@@ -226,15 +227,29 @@ func (b *starts) leaves(n *model.Node) {
 	}
 }
 
-// last keeps a node that has the last pods of a controller while its others leave other nodes: for a
-// while there would be none. Of the pods of one node the last waits in the drain itself (removal.Pod.Alone).
+// last keeps a node that has the last pods of a controller while its others leave other nodes, or have none: for a
+// while none would serve. Of the pods of one node the last waits in the drain itself (removal.Pod.Alone).
 func (b *starts) last(c *candidate) *model.Verdict {
+	if v := lastServing(b.Room, b.Snapshot.Nodes[c.node], c.moving); v != nil {
+		return v
+	}
 	for _, p := range c.moving {
 		on := b.leave[p.Owner]
 		if on != "" && b.Snapshot.Nodes[c.node].Kind == model.Ready && !b.runsElsewhere(c.node, p.Owner) {
 			return &model.Verdict{Reason: model.ReplacementWaits, Fix: "those that come for them have nodes",
 				Detail: fmt.Sprintf("pod %s: all others of its controller leave their nodes, as %s", p.Name, on)}
 		}
+	}
+	return nil
+}
+
+// lastServing keeps a ready node with the last pods of a controller while another of it has no node.
+func lastServing(room *reserve.Room, n *model.Node, leaving []*model.Pod) *model.Verdict {
+	if n.Kind != model.Ready {
+		return nil // they do not serve
+	}
+	if why := room.LastServing(leaving); why != "" {
+		return &model.Verdict{Reason: model.ReplacementWaits, Detail: why, Fix: "a node for it"}
 	}
 	return nil
 }
