@@ -54,6 +54,12 @@ var table = []mutant{
 		`known = time.Hour`, `known = time.Second`},
 	{"the last pod of a service goes after a restart", "internal/decide/reserve/removals.go", unit,
 		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
+	{"the last pod of a service goes while another waits", "internal/decide/reserve/serving.go", unit,
+		`here[p.Owner] >= x.serving && `, `false && `},
+	{"a budget does not let the last pod of a service go", "internal/decide/reserve/serving.go", unit,
+		`&& len(r.Rules.Covering(p)) == 0 {`, `{`},
+	{"a service may move while another of its pods waits", "internal/decide/scaledown/moves.go", unit,
+		`why = lastServing(f.Room, n, c.moving)`, `_ = n`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless
