@@ -109,8 +109,8 @@ bench: ## the benchmarks of deciding; figures are in bench/README.md
 bench-e2e: build ## the figures that need a control plane
 	bin/rehearse bench
 
-# A soak may be played in shards, over several runs: each adds a row to the tally. Seeds are drawn, or begin
-# with SEED.
+# A soak may be played in shards, over several runs: each adds a row to the tally, and what went wrong in its worlds to
+# the sum beside it. Seeds are drawn, or begin with SEED.
 SOAK ?= 1h
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 TALLY ?= $(CURDIR)/bench/worlds.md

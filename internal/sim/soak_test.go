@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ import (
 var (
 	soakFor    = flag.Duration("sim.for", 0, "TestSoakWorlds: how long to play random worlds, from -sim.first on")
 	soakHarder = flag.Bool("sim.harder", false, "TestSoakWorlds: play hard worlds")
-	soakTally  = flag.String("sim.tally", "", "TestSoakWorlds: the file that gets a row about what was played")
+	soakTally  = flag.String("sim.tally", "", "TestSoakWorlds: the file (.md) that gets a row about what was played; "+
+		"what went wrong in all shards is summed beside it (.faults)")
 	soakCommit = flag.String("sim.commit", "", "TestSoakWorlds: the commit that the row names")
 )
 
@@ -61,7 +63,7 @@ func TestSoakWorlds(t *testing.T) {
 		})
 	}
 	players.Wait()
-	faulty.check(t, *soakHarder && s.played > 2000)
+	faulty.check(t)
 	for _, c := range tested.counts() {
 		t.Logf("%-12s was put to the test %d times", c.Rule, c.Times)
 	}
@@ -70,17 +72,19 @@ func TestSoakWorlds(t *testing.T) {
 	}
 	t.Logf("tally: %s", s.row())
 	if *soakTally == "" {
-		return
+		*soakTally = filepath.Join(t.TempDir(), "worlds.md")
 	}
-	f, err := os.OpenFile(*soakTally, os.O_APPEND|os.O_WRONLY, 0)
+	s.tell(t)
+	kind := ordinaryWorlds
+	if *soakHarder {
+		kind = hardWorlds
+	}
+	sum, err := sumFaults(strings.TrimSuffix(*soakTally, ".md")+".faults", kind, s.played, faulty.sum)
 	if err != nil {
-		t.Fatalf("open the tally: %v", err)
+		t.Fatalf("sum the faults of all shards: %v", err)
 	}
-	if _, err := f.WriteString(s.row()); err != nil {
-		t.Errorf("write the tally: %v", err)
-	}
-	if err := f.Close(); err != nil {
-		t.Errorf("close the tally: %v", err)
+	if never := sum.neverInAll(); never != "" {
+		t.Error(never)
 	}
 }
 
@@ -90,6 +94,20 @@ type shard struct {
 	first  uint64
 	played int
 	failed []uint64
+}
+
+// tell adds the shard's row to the tally.
+func (s shard) tell(t *testing.T) {
+	f, err := os.OpenFile(*soakTally, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatalf("open the tally: %v", err)
+	}
+	if _, err := f.WriteString(s.row()); err != nil {
+		t.Errorf("write the tally: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("close the tally: %v", err)
+	}
 }
 
 // row is the shard's line in the tally.
