@@ -177,11 +177,18 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 		if !there[in] && in.leftWithoutNode() {
 			return false // until enough pictures lack it
 		}
-		if !there[in] && in.tie == bound && in.state != model.StateBeingDeleted {
-			f.Strays[in.node] = g.ID
+		if !there[in] {
+			g.stray(f, in)
 		}
 		return !there[in]
 	})
+}
+
+// stray remembers the node of a machine that pictures lack.
+func (g *Group) stray(f *Fold, in *machine) {
+	if in.tie == bound && in.state != model.StateBeingDeleted {
+		f.Strays[in.node] = g.ID
+	}
 }
 
 // Target takes over what a picture says of the group, where no write by Plimsoll is newer, nor
@@ -232,9 +239,12 @@ func (g *Group) Forgotten(f *Fold, busy bool) bool {
 }
 
 // Forget gives what stays of a forgotten group: its rests, while they count, since it may come
-// back; nil if none do. It reports whether more was known of it until now.
+// back; nil if none do. Its nodes are strays. It reports whether more was known of it until now.
 func (g *Group) Forget(f *Fold) (left *Group, more bool) {
 	now := f.Seen.Now
+	for _, in := range g.machines {
+		g.stray(f, in)
+	}
 	failed, ended := g.Rests.Of(model.RestFailed), g.Rests.Of(model.RestEnded)
 	if (failed.Since.IsZero() || longOver(f.Rules, failed, now)) && !ended.Stands(now) {
 		return nil, !g.remnant

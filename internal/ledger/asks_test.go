@@ -467,6 +467,24 @@ func TestStraysAreUnready(t *testing.T) {
 	}
 }
 
+// TestNodesOfAForgottenGroupAreUnready: so do those of a group that answers of the cloud lack as a whole.
+func TestNodesOfAForgottenGroupAreUnready(t *testing.T) {
+	s := newStage(t, 10)
+	s.fleet(10)
+	for _, n := range s.nodes[:6] {
+		s.turn(n, corev1.ConditionFalse)
+	}
+	s.at(1)
+	s.minute = 2
+	seen := s.seen()
+	seen.Inventory.Groups[0] = provider.Group{ID: "other", Max: 1}
+	s.l.Fold(seen, nil)
+	standing := s.l.Standing()
+	if _, known := standing.Groups["g"]; known || standing.Unhealthy == nil {
+		t.Errorf("the group is known: %t; the cluster: %+v", known, standing.Unhealthy)
+	}
+}
+
 // TestMissingNodesMakeAGroupUnhealthy: what did not arrive counts in S2, and not
 // in S1.
 func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {
