@@ -93,7 +93,7 @@ func TestSinceIsFromTheStatus(t *testing.T) {
 	name := cycle.Snapshot.Pending[0].Pods[0].Name
 	digest := cycle.Snapshot.Classes[cycle.Plan.Pending[0].Class].Digest()
 	for reason, want := range map[model.Reason]string{
-		model.InsufficientResources: "Same verdict since 2026-01-02 03:04:05Z", model.GroupAtMax: "\ndocs/reasons.md",
+		model.InsufficientResources: "Same verdict since 2026-01-02 03:04:05Z", model.GroupAtMax: "\nhttps://",
 	} {
 		said := status.Document{AutoscalerStatus: "Running", Pending: status.Pending{List: []status.PendingClass{
 			{Class: digest, Reason: reason, Since: metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}

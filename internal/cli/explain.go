@@ -121,7 +121,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 		if !q.Verdict.Since.IsZero() {
 			fmt.Fprintf(b, "Same verdict since %s. ", clock(p.Time, q.Verdict.Since))
 		}
-		fmt.Fprintf(b, "docs/reasons.md has more on %s.\n", q.Verdict.Reason)
+		fmt.Fprintln(b, q.Verdict.Reason.Page())
 	}
 }
 

@@ -25,6 +25,12 @@ type ReasonRow struct {
 	Meaning, Fix string
 }
 
+// ReasonsPage says what reasons mean, and what to do about each.
+const ReasonsPage = "https://github.com/plimsoll-dev/plimsoll/blob/main/docs/reasons.md"
+
+// Page is the place on ReasonsPage that is about a reason.
+func (r Reason) Page() string { return ReasonsPage + "#" + string(r) }
+
 // ReasonSection is a section of docs/reasons.md with its reasons.
 type ReasonSection struct {
 	Heading string

@@ -108,7 +108,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := string(text)
+	doc, anchored := string(text), map[model.Reason]bool{}
 	for _, section := range model.ReasonSections {
 		before, rest, found := strings.Cut(doc, "\n## "+section.Heading+"\n")
 		if !found {
@@ -124,7 +124,11 @@ func TestReasonsAreDocumented(t *testing.T) {
 		}
 		var b strings.Builder
 		for _, row := range section.Rows {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.Reason, row.Meaning, row.Fix)
+			anchor := ""
+			if !anchored[row.Reason] { // answers lead there: Reason.Page
+				anchor, anchored[row.Reason] = fmt.Sprintf("<a id=%q></a>", row.Reason), true
+			}
+			fmt.Fprintf(&b, "| %s`%s` | %s | %s |\n", anchor, row.Reason, row.Meaning, row.Fix)
 		}
 		doc = before + "\n## " + section.Heading + "\n" + intro + "| Reason | Meaning | What to do |\n|---|---|---|\n" +
 			b.String() + after

@@ -61,9 +61,7 @@ func (p *Page) Leader() string    { return p.leader }
 func (p *Page) Looked() time.Time { return p.looked }
 
 // Docs is where the meaning of reasons stands.
-func (p *Page) Docs() string {
-	return "https://github.com/plimsoll-dev/plimsoll/blob/main/docs/reasons.md"
-}
+func (p *Page) Docs() string { return model.ReasonsPage }
 
 func (s *Server) pages(mux *http.ServeMux) {
 	static, err := fs.Sub(staticFiles, "static")
