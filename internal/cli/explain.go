@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -128,7 +129,7 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 // largerLine says what a new group must have for pods that are too large for all.
 func largerLine(b *strings.Builder, larger *explain.Fix) {
 	if larger != nil {
-		fmt.Fprintf(b, "As they are, they need %s.\n", oneLine(larger.Text))
+		fmt.Fprintf(b, "With the requests as they are: %s\n", oneLine(larger.Text))
 	}
 }
 
@@ -377,9 +378,17 @@ func runsTable(b *strings.Builder, list []explain.NodePod, all bool) {
 	table.Flush()
 }
 
+// sizeText is how many nodes a group has, of how many it may have.
+func sizeText(g *explain.Group) string {
+	if g.Max >= math.MaxInt32 {
+		return fmt.Sprintf("%s of at least %d, no maximum", spelling.Count(g.Target, "node"), g.Min)
+	}
+	return fmt.Sprintf("%d of %d to %s", g.Target, g.Min, spelling.Count(g.Max, "node"))
+}
+
 func groupText(g *explain.Group, all bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Group %s  %d of %d to %s nodes", oneLine(string(g.Group)), g.Target, g.Min, limit(g.Max))
+	fmt.Fprintf(&b, "Group %s  %s", oneLine(string(g.Group)), sizeText(g))
 	if g.Pool != "" {
 		fmt.Fprintf(&b, "  pool %s", oneLine(string(g.Pool)))
 	}
