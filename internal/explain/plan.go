@@ -164,7 +164,7 @@ type Kept struct {
 // PlanOf puts a turn of the loop into words. No fixes are tried: Try does that.
 func PlanOf(c model.Cycle, p model.Policy) Plan {
 	s, plan := c.Snapshot, &c.Plan
-	a := answer{snap: s, plan: plan, policy: p, names: s.ClassNames(), fleet: s.Fleet()}
+	a := answer{snap: s, plan: plan, policy: p, names: s.ClassNames(), fleet: s.Fleet(), then: s.Fleet()}
 	out := Plan{
 		APIVersion: APIVersion, Kind: "Plan", Time: s.Now.UTC(),
 		Unhealthy: verdictOf(s.Unhealthy), InventoryError: s.InventoryErr,
@@ -194,37 +194,31 @@ type answer struct {
 	names  []string // of classes
 	// fleet is what is there before the plan.
 	fleet *model.Fleet
-	// then is what is there after it, once the sizes are known.
+	// then is what is there after it, once what is bought and what goes is told.
 	then *model.Fleet
 }
 
 // group is the index of a group, which must be there.
 func (a *answer) group(id provider.GroupID) int { return groupAt(a.snap, id) }
 
-// nodePrice is what is saved without a node that is there or on its way.
-func (a *answer) nodePrice(n *model.Node) *float64 {
-	return known(a.fleet.Saves(n))
-}
-
-func known(price float64, ok bool) *float64 {
+// priceEach adds nodes that are alike to a fleet, or takes some away, and is what each of them costs; nil if that is not
+// known. The rows of a plan add up to what it costs, since each is asked of the fleet that the one before left.
+func priceEach(f *model.Fleet, group int, shape model.ShapeID, count int) *float64 {
+	more, ok := f.Add(group, shape, count)
 	if !ok {
 		return nil
 	}
-	return &price
+	each := math.Round(more/float64(count)*1e9) / 1e9
+	return &each
 }
 
 func (a *answer) buy() []Purchase {
 	out := []Purchase{}
-	fleet := a.fleet.Clone()
 	for i := range a.plan.Grow {
 		g := &a.plan.Grow[i]
 		at := a.group(g.Group)
 		b := Purchase{Group: g.Group, From: g.From, To: g.To, Max: a.snap.Groups[at].Max, Pods: []Pods{},
-			Why: g.Why}
-		if more, ok := fleet.Add(at, a.snap.Groups[at].Shape, g.To-g.From); ok {
-			each := math.Round(more/float64(g.To-g.From)*1e9) / 1e9
-			b.PricePerHour = &each
-		}
+			Why: g.Why, PricePerHour: priceEach(a.then, at, a.snap.Groups[at].Shape, g.To-g.From)}
 		for _, pods := range g.Pods {
 			b.Pods = append(b.Pods, Pods{a.names[pods.Class], pods.Count})
 		}
@@ -251,7 +245,7 @@ func (a *answer) remove() []Removal {
 	for i := range a.snap.Nodes {
 		n := a.snap.Nodes[i]
 		call, v := calls[n.Name], unneeded[n.Name]
-		r := Removal{Node: n.Name, Moves: []string{}, PricePerHour: a.nodePrice(n)}
+		r := Removal{Node: n.Name, Moves: []string{}}
 		if n.Group >= 0 {
 			r.Group = a.snap.Groups[n.Group].ID
 		}
@@ -278,7 +272,55 @@ func (a *answer) remove() []Removal {
 	slices.SortStableFunc(out, func(a, b Removal) int {
 		return cmp.Compare(slices.Index(whens, a.When), slices.Index(whens, b.When))
 	})
+	a.priceRemovals(out)
 	return out
+}
+
+// priceRemovals says what each node costs that goes, or stays after all: those that are alike share it, and what goes
+// later is asked of the fleet without what goes now.
+func (a *answer) priceRemovals(list []Removal) {
+	nodes := map[string]*model.Node{}
+	for i := range a.snap.Nodes {
+		nodes[a.snap.Nodes[i].Name] = a.snap.Nodes[i]
+	}
+	type kind struct {
+		group int
+		shape model.ShapeID
+	}
+	for _, when := range whens {
+		fleet, sign := a.then, -1
+		switch when {
+		case Ended:
+			sign = 1
+		case Later:
+			fleet = a.then.Clone()
+		}
+		alike, order := map[kind][]*Removal{}, []kind{}
+		for i := range list {
+			r := &list[i]
+			n := nodes[r.Node]
+			if r.When != when {
+				continue
+			}
+			if when == UnderWay || (n.Kind == model.Leaving) != (when == Ended) { // no part of the sums
+				if saves, ok := a.fleet.Saves(n); ok {
+					r.PricePerHour = &saves
+				}
+				continue
+			}
+			k := kind{n.Group, n.Shape}
+			if alike[k] == nil {
+				order = append(order, k)
+			}
+			alike[k] = append(alike[k], r)
+		}
+		for _, k := range order {
+			each := priceEach(fleet, k.group, k.shape, sign*len(alike[k]))
+			for _, r := range alike[k] {
+				r.PricePerHour = each
+			}
+		}
+	}
 }
 
 // whens is the order in which removals stand.
@@ -392,26 +434,7 @@ func (a *answer) kept() []Kept {
 
 // sizes are the cluster before and after the plan.
 func (a *answer) sizes(p *Plan) (before, after Size) {
-	going := map[string]When{}
-	for i := range p.Remove {
-		going[p.Remove[i].Node] = p.Remove[i].When
-	}
-	then := a.fleet.Clone()
-	for i := range a.snap.Nodes {
-		n := a.snap.Nodes[i]
-		switch when := going[n.Name]; {
-		case n.Kind == model.Leaving && when == Ended:
-			then.Add(n.Group, n.Shape, 1)
-		case n.Kind != model.Leaving && when == Now:
-			then.Add(n.Group, n.Shape, -1)
-		}
-	}
-	for i := range p.Buy {
-		at := a.group(p.Buy[i].Group)
-		then.Add(at, a.snap.Groups[at].Shape, p.Buy[i].To-p.Buy[i].From)
-	}
-	before, after = sizeOf(a.fleet), sizeOf(then)
-	a.then = then
+	before, after = sizeOf(a.fleet), sizeOf(a.then)
 	for i := range p.Pending {
 		before.PendingPods += p.Pending[i].Pods
 		after.PendingPods += p.Pending[i].Left + p.Pending[i].Delayed

@@ -1,7 +1,10 @@
 package explain_test
 
 import (
+	"fmt"
+	"math"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,15 +50,20 @@ func TestTheBoundHolds(t *testing.T) {
 		seen := c.Observation()
 		seen.Prices = prices
 		plan := planOf(t, seen, model.Memory{}, w.Policy)
-		bought := 0
+		bought, going, cost := 0, 0, 0.0
 		for _, b := range plan.Buy {
 			bought += b.To - b.From
+			cost += *b.PricePerHour * float64(b.To-b.From)
 		}
-		going := 0
 		for _, r := range plan.Remove {
 			if r.When == explain.Now {
 				going++
+				cost -= *r.PricePerHour
 			}
+		}
+		if before, after := plan.Before.CostPerHour, plan.After.CostPerHour; before != nil && after != nil &&
+			math.Abs(*after-*before-cost) > 1e-5 {
+			t.Errorf("%v more is paid, and the rows are %v", *after-*before, cost)
 		}
 		if want := plan.Before.Nodes + bought - going; plan.After.Nodes != want {
 			t.Errorf("%d nodes after, want %d", plan.After.Nodes, want)
@@ -74,6 +82,46 @@ func TestTheBoundHolds(t *testing.T) {
 			t.Errorf("they cost %v, and the bound is %+v", *b.CostPerHour, b)
 		}
 	})
+}
+
+// TestRemovalsShareACommitment: the rows of what goes add up to what is saved, of alike nodes each the same, first of
+// what goes now, and then of what goes later.
+func TestRemovalsShareACommitment(t *testing.T) {
+	for _, c := range []struct {
+		going string // which of the nodes have been unneeded for long
+		want  string
+	}{
+		{"n1 n2 n3", "n1 Now 0.1, n2 Now 0.1, n3 Now 0.1, 0.3 less"},
+		{"n2", "n2 Now 0.2, n1 Later 0.05, n3 Later 0.05, 0.2 less"},
+	} {
+		s := testkit.NewScenario()
+		if err := s.Add("group g max=9 cpu=4 memory=16Gi price=0.2\n" +
+			"node n1 group=g\nnode n2 group=g\nnode n3 group=g"); err != nil {
+			t.Fatal(err)
+		}
+		snap := s.Snapshot(s.Policy)
+		snap.Prices = &model.Prices{Commitments: []model.Commitment{{Amount: 2, PerHour: 0.05}}}
+		plan := model.Plan{}
+		for _, n := range snap.Nodes {
+			if strings.Contains(c.going, n.Name) {
+				plan.Calls = append(plan.Calls, model.Call{Verb: model.Taint, Node: n.Name})
+			} else {
+				plan.Unneeded = append(plan.Unneeded, model.NodeVerdict{Node: n.Name})
+			}
+		}
+		out := explain.PlanOf(model.Cycle{Snapshot: snap, Plan: plan}, s.Policy)
+		got := ""
+		for _, r := range out.Remove {
+			got += fmt.Sprintf("%s %s %v, ", r.Node, r.When, *r.PricePerHour)
+		}
+		less := *out.Before.CostPerHour
+		if after := out.After.CostPerHour; after != nil { // else there is no node
+			less -= *after
+		}
+		if got += fmt.Sprintf("%.4g less", less); got != c.want {
+			t.Errorf("%s: %s, want %s", c.going, got, c.want)
+		}
+	}
 }
 
 // commitment is for one group or for all.
