@@ -100,3 +100,16 @@ func TestTheFleetsCostIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestABoundOfNothingIsNotTold: where a commitment may make the whole fleet free, no sum is named that none is below.
+func TestABoundOfNothingIsNotTold(t *testing.T) {
+	c, p := moving(t, "")
+	c.Snapshot.Prices = &model.Prices{Commitments: []model.Commitment{{Amount: 9}}}
+	var plan bytes.Buffer
+	if err := Plan(&plan, explain.PlanOf(c, p), Table); err != nil {
+		t.Fatal(err)
+	}
+	if text := plan.String(); !strings.Contains(text, "after these moves.\n") || strings.Contains(text, "no fleet") {
+		t.Errorf("there is a bound of nothing:\n%s", text)
+	}
+}

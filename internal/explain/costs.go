@@ -70,7 +70,8 @@ func (a *answer) costs(p *Plan) *Costs {
 	return o
 }
 
-// fleetBound is nil where the price of a group or of a node is not known.
+// fleetBound is nil where the price of a group or of a node is not known, and where it says nothing, since a fleet may
+// cost nothing.
 func (a *answer) fleetBound(o *Costs) *float64 {
 	var more []model.Batch
 	for i := range a.plan.Pending {
@@ -86,6 +87,8 @@ func (a *answer) fleetBound(o *Costs) *float64 {
 		return nil
 	}
 	// Fractions of a price unit may have been rounded the other way in the sum.
-	least = cents(min(least, o.AfterMoves))
+	if least = cents(min(least, o.AfterMoves)); least <= 0 {
+		return nil
+	}
 	return &least
 }
