@@ -222,7 +222,7 @@ func answersTable(b *strings.Builder, groups []explain.GroupAnswer, now time.Tim
 
 // clock is a time of the day, with the date if that is another one.
 func clock(now, at time.Time) string {
-	if now.Sub(at) < 20*time.Hour && at.Before(now.Add(time.Minute)) {
+	if at.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
 		return at.UTC().Format("15:04:05Z")
 	}
 	return at.UTC().Format("2006-01-02 15:04:05Z")

@@ -44,7 +44,7 @@ pods b count=4 cpu=1100m memory=1Gi node=d2
 // waits for, before it begins and when it does.
 func TestMovesAreTold(t *testing.T) {
 	const begin = "held d1 why=CheaperElsewhere age=11m\nheld d2 why=CheaperElsewhere age=11m\n"
-	const saves = "Cost per hour: 2.00 now, 2.00 after removals, 1.00 after these moves; " +
+	const saves = "Cost per hour: 2.00 now, 2.00 after purchases and removals, 1.00 after these moves (-1.00); " +
 		"no fleet for these pods is below 1.00."
 	for _, x := range []struct{ stage, more, waits string }{
 		{"waiting", "", "that must be so"}, {"buying", begin, "what was bought"},
@@ -93,7 +93,7 @@ func TestTheFleetsCostIsTold(t *testing.T) {
 		if err := Plan(&plan, explain.PlanOf(c, p), Table); err != nil {
 			t.Fatal(err)
 		}
-		const line = "Cost per hour: 2.00 now, 2.00 after removals, 2.00 after these moves; " +
+		const line = "Cost per hour: 2.00 now, 2.00 after purchases and removals, 2.00 after these moves (+0.00); " +
 			"no fleet for these pods is below 1.00."
 		if strings.Contains(plan.String(), line) != want {
 			t.Errorf("%s:\n%s", kind, plan.String())
@@ -109,7 +109,8 @@ func TestABoundOfNothingIsNotTold(t *testing.T) {
 	if err := Plan(&plan, explain.PlanOf(c, p), Table); err != nil {
 		t.Fatal(err)
 	}
-	if text := plan.String(); !strings.Contains(text, "after these moves.\n") || strings.Contains(text, "no fleet") {
+	text := plan.String()
+	if !strings.Contains(text, "after these moves (+0.00).\n") || strings.Contains(text, "no fleet") {
 		t.Errorf("there is a bound of nothing:\n%s", text)
 	}
 }

@@ -278,8 +278,8 @@ func costLine(o *explain.Costs) string {
 	if o == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Cost per hour: %.2f now, %.2f after removals, %.2f after these moves", o.Now, o.AfterRemovals,
-		o.AfterMoves)
+	text := fmt.Sprintf("Cost per hour: %.2f now, %.2f after purchases and removals, %.2f after these moves (%+.2f)",
+		o.Now, o.AfterRemovals, o.AfterMoves, o.AfterMoves-o.AfterRemovals)
 	if o.AtLeast != nil {
 		text += fmt.Sprintf("; no fleet for these pods is below %.2f", *o.AtLeast)
 	}

@@ -201,8 +201,8 @@ type answer struct {
 // group is the index of a group, which must be there.
 func (a *answer) group(id provider.GroupID) int { return groupAt(a.snap, id) }
 
-// priceEach adds nodes that are alike to a fleet, or takes some away, and is what each of them costs; nil if that is not
-// known. The rows of a plan add up to what it costs, since each is asked of the fleet that the one before left.
+// priceEach adds nodes that are alike to a fleet, or takes some away, and is what each of them costs; nil if that is
+// not known. The rows of a plan add up to what it costs, since each is asked of the fleet that the one before left.
 func priceEach(f *model.Fleet, group int, shape model.ShapeID, count int) *float64 {
 	more, ok := f.Add(group, shape, count)
 	if !ok {

@@ -252,9 +252,10 @@ func (k *karpenter) tell() {
 	}
 	next("Prices decide which group is bought and what is worth a move: set aws.prices, or scaleUp.priceFile "+
 		"(%sconfig.md)", docs)
-	next("plimsoll config validate FILE, then plimsoll run --mode=observe --config=FILE beside Karpenter: it writes "+
-		"nothing (%sobserve.md)", docs)
-	next("Then taint Karpenter's nodes, or set its NodePools' limits to 0, and let Plimsoll's groups take over")
+	next("plimsoll config validate FILE, then plimsoll run --mode=observe --cloud-provider=NAME --config=FILE beside "+
+		"Karpenter: it writes nothing (%sobserve.md)", docs)
+	next("Then set the limits of Karpenter's NodePools to 0, run Plimsoll without --mode=observe, and drain Karpenter's " +
+		"nodes one by one: Plimsoll buys for what they leave, and Karpenter ends those that are empty")
 }
 
 // describe is a group to create, for a person.
