@@ -22,7 +22,7 @@ func TestRecheck(t *testing.T) {
 	}{
 		{nil, ""},
 		{func(s *model.Snapshot) { clear(s.Projection.Of) }, "Pending"}, // all labels are taken for the first ones
-		{func(s *model.Snapshot) { s.Nodes[0].Batches[0].Count += 2 }, "Kept"},
+		{func(s *model.Snapshot) { s.Nodes[0].MilliCPU += 2000 }, "Kept"},
 	} {
 		spoiled := r.spoil != nil
 		synctest.Test(t, func(t *testing.T) {

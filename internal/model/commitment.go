@@ -97,9 +97,27 @@ func (s *Snapshot) Fleet() *Fleet {
 
 func (s *Snapshot) fleet(counts func(*Node) bool) *Fleet {
 	f := &Fleet{s: s, nodes: map[nodeKind]int{}}
+	// Nodes of a group are mostly alike: those in a row are counted first.
+	rows := make([]struct {
+		shape ShapeID
+		count int
+	}, len(s.Groups)+1)
 	for i := range s.Nodes {
-		if n := s.Nodes[i]; counts(n) {
-			f.nodes[nodeKind{n.Group, n.Shape}]++
+		n := s.Nodes[i]
+		if !counts(n) {
+			continue
+		}
+		r := &rows[n.Group+1]
+		if r.count > 0 && r.shape != n.Shape {
+			f.nodes[nodeKind{n.Group, r.shape}] += r.count
+			r.count = 0
+		}
+		r.shape = n.Shape
+		r.count++
+	}
+	for i, r := range rows {
+		if r.count > 0 {
+			f.nodes[nodeKind{i - 1, r.shape}] += r.count
 		}
 	}
 	return f

@@ -32,10 +32,11 @@ func CostAt(price, cpu, memory float64) Cost {
 func (s *Snapshot) CostByGroup() []Cost {
 	fleet := s.fleet(func(n *Node) bool { return n.Object != nil })
 	type answer struct {
-		price float64
-		known bool
+		shape        ShapeID
+		asked, known bool
+		price        float64
 	}
-	prices := map[nodeKind]answer{}
+	prices := make([]answer, len(s.Groups)+1) // the last for each group, whose nodes are mostly alike
 	out := make([]Cost, len(s.Groups)+1)
 	for i := range s.Nodes {
 		n := s.Nodes[i]
@@ -46,11 +47,10 @@ func (s *Snapshot) CostByGroup() []Cost {
 		if at < 0 {
 			at = len(s.Groups)
 		}
-		k := nodeKind{n.Group, n.Shape}
-		a, asked := prices[k]
-		if !asked {
+		a := &prices[at]
+		if !a.asked || a.shape != n.Shape {
+			a.shape, a.asked = n.Shape, true
 			a.price, a.known = fleet.Mean(n.Group, n.Shape)
-			prices[k] = a
 		}
 		if !a.known {
 			out[at].Unknown++
@@ -64,13 +64,11 @@ func (s *Snapshot) CostByGroup() []Cost {
 
 // requested are the shares of a node's CPU and memory that its pods request.
 func (s *Snapshot) requested(n *Node) (cpu, memory float64) {
-	var milli, bytes int64
-	for _, list := range [...][]Batch{n.Batches, n.Expendable} {
-		for _, b := range list {
-			r := &s.Classes[b.Class].Spec.Requests
-			milli += r.MilliCPU * int64(b.Count)
-			bytes += r.Memory * int64(b.Count)
-		}
+	milli, bytes := n.MilliCPU, n.Memory
+	for _, b := range n.Expendable {
+		r := &s.Classes[b.Class].Spec.Requests
+		milli += r.MilliCPU * int64(b.Count)
+		bytes += r.Memory * int64(b.Count)
 	}
 	has := &s.Contents.Shapes[n.Shape].Allocatable
 	return share(milli, has.MilliCPU), share(bytes, has.Memory)

@@ -189,6 +189,8 @@ type Node struct {
 	// Batches are the pods on it, by class; sorted by class. Finished pods are
 	// left out, pods nominated to it are in.
 	Batches []Batch
+	// MilliCPU and Memory are what those request.
+	MilliCPU, Memory int64
 	// Expendable are pods of too low a priority to count: the scheduler makes room at
 	// their cost. They are there only while a pod waits that may not preempt any.
 	Expendable []Batch

@@ -557,6 +557,7 @@ func TestCosts(t *testing.T) {
 	s.Contents.Shapes = []*model.Shape{{Node: &corev1.Node{}, Allocatable: has}}
 	s.Classes[0].Spec.Requests = model.Resources{MilliCPU: 500, Memory: 1 << 30}
 	s.Nodes[0].Batches = []model.Batch{{Class: 0, Count: 1}}
+	s.Nodes[0].MilliCPU, s.Nodes[0].Memory = 500, 1<<30
 	s.Nodes = append(s.Nodes, &model.Node{Name: "o", Object: s.Nodes[0].Object, Group: -1})
 	s.Prices = &model.Prices{Groups: map[provider.GroupID]float64{"a": 4}}
 	c.Plan.Kept = []model.NodeVerdict{{Node: "n", Group: "a", Verdict: model.Verdict{Reason: model.ScaleDownDisabled}},

@@ -74,6 +74,7 @@ func (b *builder) takeOver(row, n *model.Node) bool {
 		return false
 	}
 	n.Batches, n.Expendable = row.Batches, row.Expendable
+	n.MilliCPU, n.Memory = row.MilliCPU, row.Memory
 	n.Occupants, n.FirstOccupant = row.Occupants, row.FirstOccupant
 	for _, list := range [][]model.Batch{n.Batches, n.Expendable} {
 		for _, x := range list {

@@ -222,6 +222,11 @@ func (b *builder) toCome() int {
 // count counts the pods on a node, and those that are expected there.
 func (b *builder) count(n *model.Node, expected []model.Pod) {
 	n.Batches = b.batches(b.takesRoom, n.Bound, expected)
+	for _, x := range n.Batches {
+		r := &b.classes.list[x.Class].Spec.Requests
+		n.MilliCPU += r.MilliCPU * int64(x.Count)
+		n.Memory += r.Memory * int64(x.Count)
+	}
 	if b.snap.Judged.Calm {
 		n.Expendable = b.batches(func(p *model.Pod) bool { return p.Flags&model.Finished == 0 && !b.takesRoom(p) }, n.Bound)
 	}

@@ -168,39 +168,43 @@ func (r *Room) receive(puts []schedsim.Put) {
 // from then on. Among nodes that stay the fullest comes first, among candidates the
 // one that would go last. Nodes that are not ready yet come after all others.
 func Hosts(s *model.Snapshot, candidates []model.NodeID) []model.NodeID {
-	rank := make([]int32, len(s.Nodes))
-	for i, id := range candidates {
-		rank[id] = int32(i + 1)
-	}
 	type host struct {
 		id   model.NodeID
 		free int64
-		rank int32
 		kind model.NodeKind
 	}
-	list := make([]host, 0, len(s.Nodes))
-	for i := range s.Nodes {
-		n := s.Nodes[i]
-		if n.Kind != model.Ready && n.Kind != model.Booting && n.Kind != model.Coming {
-			continue
-		}
-		id := model.NodeID(i)
-		list = append(list, host{id, freeCPU(s, n), rank[id], n.Kind})
+	goes := make([]bool, len(s.Nodes))
+	for _, id := range candidates {
+		goes[id] = true
 	}
-	slices.SortFunc(list, func(a, b host) int {
-		if a.kind != b.kind || min(a.rank, 1) != min(b.rank, 1) {
-			return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(min(a.rank, 1), min(b.rank, 1)))
+	stay := make([]host, 0, len(s.Nodes)-len(candidates))
+	for i := range s.Nodes {
+		if n := s.Nodes[i]; !goes[i] && takesPods(n.Kind) {
+			stay = append(stay, host{model.NodeID(i), freeCPU(s, n), n.Kind})
 		}
-		if a.rank != b.rank {
-			return cmp.Compare(b.rank, a.rank)
+	}
+	slices.SortFunc(stay, func(a, b host) int {
+		if a.kind != b.kind {
+			return cmp.Compare(a.kind, b.kind)
 		}
 		return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id))
 	})
-	order := make([]model.NodeID, len(list))
-	for i := range list {
-		order[i] = list[i].id
+	order := make([]model.NodeID, 0, len(s.Nodes))
+	for _, kind := range []model.NodeKind{model.Ready, model.Booting, model.Coming} {
+		for ; len(stay) > 0 && stay[0].kind == kind; stay = stay[1:] {
+			order = append(order, stay[0].id)
+		}
+		for _, id := range slices.Backward(candidates) {
+			if s.Nodes[id].Kind == kind {
+				order = append(order, id)
+			}
+		}
 	}
 	return order
+}
+
+func takesPods(k model.NodeKind) bool {
+	return k == model.Ready || k == model.Booting || k == model.Coming
 }
 
 // ReadyOnly drops the nodes that are not ready. Nodes on their way may never come.
@@ -210,9 +214,5 @@ func ReadyOnly(s *model.Snapshot, hosts []model.NodeID) []model.NodeID {
 
 // freeCPU is how much CPU a node has left, in thousandths.
 func freeCPU(s *model.Snapshot, n *model.Node) int64 {
-	left := s.Contents.Shapes[n.Shape].Allocatable.MilliCPU
-	for _, b := range n.Batches {
-		left -= s.Classes[b.Class].Spec.Requests.MilliCPU * int64(b.Count)
-	}
-	return left
+	return s.Contents.Shapes[n.Shape].Allocatable.MilliCPU - n.MilliCPU
 }

@@ -74,12 +74,38 @@ func (f *finder) candidates() []*candidate {
 		c.since = f.sinceMoved(&c)
 		out = append(out, f.hold(c))
 	}
+	asBefore(out)
 	slices.SortFunc(out, func(a, b *candidate) int {
 		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(b.due, a.due),
 			compareBool(!b.since.IsZero(), !a.since.IsZero()),
 			a.since.Compare(b.since), cmp.Compare(a.use, b.use), cmp.Compare(a.node, b.node))
 	})
+	for i, c := range out {
+		c.tried = i + 1
+	}
 	return f.resumed(out)
+}
+
+// asBefore puts candidates into the order in which the search before tried them, those that it did not try last: a list
+// that is nearly sorted is sorted soon.
+func asBefore(list []*candidate) {
+	before := make([]*candidate, len(list)+1)
+	var fresh []*candidate
+	for _, c := range list {
+		if at := c.tried; at > 0 && at < len(before) && before[at] == nil {
+			before[at] = c
+		} else {
+			fresh = append(fresh, c)
+		}
+	}
+	at := 0
+	for _, c := range before {
+		if c != nil {
+			list[at] = c
+			at++
+		}
+	}
+	copy(list[at:], fresh)
 }
 
 // chunk is how many candidates are allocated at a time.

@@ -93,9 +93,10 @@ type use struct {
 // included. Pods of DaemonSets and static ones are left out where that is asked.
 func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 	g := &s.Groups[n.Group]
-	var sum model.Resources
-	for _, b := range n.Batches {
-		sum = sum.Plus(s.Classes[b.Class].Spec.Requests, int64(b.Count))
+	sum := model.Resources{MilliCPU: n.MilliCPU, Memory: n.Memory}
+	has := &s.Contents.Shapes[n.Shape].Allocatable
+	if len(has.Extended) > 0 {
+		sum = requests(s, n)
 	}
 	daemons := p.IgnoreDaemons
 	if o := g.Options.IgnoreDaemonSetsUtilization; o != nil {
@@ -109,7 +110,6 @@ func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 			}
 		}
 	}
-	has := s.Contents.Shapes[n.Shape].Allocatable
 	for _, a := range has.Extended {
 		if a.Value > 0 && model.IsAccelerator(a.Name) {
 			u := use{
@@ -135,6 +135,14 @@ func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
 		u.resource, u.fraction = "memory", m
 	}
 	return u
+}
+
+// requests sums what the pods on a node request, extended resources included.
+func requests(s *model.Snapshot, n *model.Node) (sum model.Resources) {
+	for _, b := range n.Batches {
+		sum = sum.Plus(s.Classes[b.Class].Spec.Requests, int64(b.Count))
+	}
+	return sum
 }
 
 // tooMuch says that a node is used too much to be a candidate, nil if it is not.

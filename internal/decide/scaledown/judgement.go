@@ -32,6 +32,8 @@ type judgement struct {
 	asked   bool
 	refused int
 	refusal *model.Verdict
+	// tried is the node's place among the candidates of the search that last had it among them, from 1.
+	tried int
 }
 
 // Kept is what one search leaves to the next to save work: the judgements on the pods of nodes that do not change by

@@ -31,6 +31,8 @@ type starts struct {
 	begun        map[model.NodeID]bool
 	// words says how long an unneeded node has to wait, by that time: many nodes wait for the same one.
 	words map[time.Duration]string
+	// waits is the verdict on the last of them.
+	waits *model.Verdict
 	// leave are the controllers that have pods on nodes that are on their way out, with one of those nodes.
 	leave map[types.UID]string
 }
@@ -130,7 +132,11 @@ func (b *starts) early(c *candidate, since time.Time) (until time.Time, v *model
 	n := b.Snapshot.Nodes[c.node]
 	since, wait, short := b.clock(&b.Snapshot.Groups[n.Group], n, since)
 	if until = since.Add(wait); until.After(b.Snapshot.Now) {
-		v = &model.Verdict{Reason: short, Detail: b.wanted(wait), Until: until}
+		words := b.wanted(wait)
+		if w := b.waits; w == nil || w.Reason != short || w.Detail != words || w.Until != until {
+			b.waits = &model.Verdict{Reason: short, Detail: words, Until: until}
+		}
+		v = b.waits
 	}
 	return until, v
 }
