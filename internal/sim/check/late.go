@@ -145,6 +145,17 @@ func (j *Judge) spare(g *group) bool {
 	return true
 }
 
+// couldRun reports whether a node that came after a machine, of whatever group, has an id that leads nowhere: it may be
+// that machine's, which then must stay (N2).
+func (t *truth) couldRun(m *machine) bool {
+	for _, n := range t.nodes {
+		if n.drifted && n.made.After(m.made.Add(-time.Minute)) {
+			return true
+		}
+	}
+	return false
+}
+
 // provisionLate lets machines wait for those that go before them. Before the first of more than a few there is a pause
 // as well, in which they may come back: some may have come after their time already.
 func provisionLate(j *Judge, e *Event) {
@@ -175,7 +186,7 @@ func provisionLate(j *Judge, e *Event) {
 		}
 		ahead++
 		g := t.groups[m.group]
-		if g == nil || m.had || m.failed || m.ending || !j.spare(g) {
+		if g == nil || m.had || m.failed || m.ending || !j.spare(g) || t.couldRun(m) {
 			continue
 		}
 		due := later(later(later(m.made, m.ran), j.undisturbed()).Add(j.flags.ProvisionTime), last).
