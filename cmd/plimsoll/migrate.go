@@ -46,14 +46,20 @@ The translation goes to standard output, and what differs, with what to do next,
 			return nil
 		},
 	}
-	var file, image, namespace string
+	var files []string
+	var image, namespace string
 	flags := cmd.Flags()
-	flags.StringVarP(&file, "filename", "f", "",
+	flags.StringArrayVarP(&files, "filename", "f", nil,
 		"file with manifests, values of the Cluster Autoscaler's chart, or NodePools; -: standard input")
 	flags.StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
 	flags.StringVarP(&namespace, "namespace", "n", "",
 		"for values: namespace of the Cluster Autoscaler's release, unless extraArgs.namespace names one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(files) > 1 {
+			return misusef("--filename (-f) is given %d times: migrate reads one file; put what belongs together into one, "+
+				"as kubectl get nodepools.v1.karpenter.sh,ec2nodeclasses -o yaml prints it", len(files))
+		}
+		file := strings.Join(files, "")
 		if file == "" {
 			return misusef("--filename (-f) is missing: " +
 				"the file with the Cluster Autoscaler's Deployment or Helm values, or Karpenter's NodePools")

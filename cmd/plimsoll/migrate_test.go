@@ -85,6 +85,7 @@ func TestMigrateRefuses(t *testing.T) {
 		says  []string
 	}{
 		{args: nil, says: []string{"--filename"}},
+		{args: []string{"-f", "a", "-f", "b"}, says: []string{"--filename (-f) is given 2 times"}},
 		{stdin: smallValues, args: []string{"-f", "-", "--image=not an image!!"}, says: []string{"--image", `"not an image!!"`}},
 		{stdin: smallValues, args: []string{"-f", "-", "--image=https://example.com/plimsoll:v1"}, says: []string{"--image"}},
 		{stdin: smallValues, args: []string{"-f", "-", "--image=example.com/plimsoll:"}, says: []string{"--image"}},

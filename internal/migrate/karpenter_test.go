@@ -105,5 +105,10 @@ func TestKarpenterLimits(t *testing.T) {
 		if err != nil || strings.Contains(text, "Total") != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s: %v\n%s", limit, err, text)
 		}
+		// The sum counts the nodes that Karpenter has at the handover, too.
+		lost := strings.Join(got.Notes.Lost, "\n")
+		if strings.Contains(lost, "Total 0:1 counts all nodes, Karpenter's too") != (want != "") {
+			t.Errorf("%s: told as lost:\n%s", limit, lost)
+		}
 	}
 }

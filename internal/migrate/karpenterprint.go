@@ -158,6 +158,15 @@ func (k *karpenter) limits() {
 	}
 	k.config.ScaleUp.CoresTotal = sum(corev1.ResourceCPU, 1, mostCores)
 	k.config.ScaleUp.MemoryTotal = sum(corev1.ResourceMemory, 1<<30, mostGiB)
+	for _, l := range []struct{ field, value, of string }{
+		{"coresTotal", k.config.ScaleUp.CoresTotal, "cores"}, {"memoryTotal", k.config.ScaleUp.MemoryTotal, "GiB"},
+	} {
+		if l.value != "" {
+			k.told.Lost = append(k.told.Lost, fmt.Sprintf("scaleUp.%s %s counts all nodes, Karpenter's too: while those are "+
+				"there, Plimsoll may buy too little or nothing. Raise it by the %s of Karpenter's nodes until they are gone",
+				l.field, l.value, l.of))
+		}
+	}
 }
 
 // What the largest cluster has, which a limit of a NodePool may be above.
