@@ -57,7 +57,7 @@ func decided(c *clusterfile.Cluster, s *start) (model.Cycle, error) {
 	if err != nil {
 		return model.Cycle{}, err
 	}
-	return ask.Decide(seen, c.Memory, s.config.Policy)
+	return ask.Decide(seen, c.Remembered(), s.config.Policy)
 }
 
 // gather reads the cluster. Flags that a file says are taken where the command line does not say them. The

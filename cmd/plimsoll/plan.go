@@ -79,7 +79,7 @@ func planUntilRest(cmd *cobra.Command, q *question, format cli.Format) error {
 	if c == nil || err != nil {
 		return err
 	}
-	start := ask.Cluster{Objects: c.Objects, Settings: s.observing(), Memory: c.Memory, Now: c.Time}
+	start := ask.Cluster{Objects: c.Objects, Settings: s.observing(), Memory: c.Remembered(), Now: c.Time}
 	start.Groups, start.GroupsErr = c.Groups()
 	var course explain.Course
 	var last model.Cycle

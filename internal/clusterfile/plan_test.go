@@ -40,7 +40,7 @@ func decide(t fataler, c *clusterfile.Cluster, p model.Policy) model.Cycle {
 	if err != nil {
 		t.Fatalf("observe: %v", err)
 	}
-	cycle, err := ask.Decide(seen, c.Memory, p)
+	cycle, err := ask.Decide(seen, c.Remembered(), p)
 	if err != nil {
 		t.Fatalf("decide: %v", err)
 	}

@@ -216,7 +216,7 @@ func HoldsOf(s *model.Snapshot, g *model.Group) (out []GroupHold) {
 		}[r.Cause]
 		if holds && r.Stands(now) {
 			out = append(out, GroupHold{"rest: " + string(r.Cause), Verdict{Reason: reason,
-				Detail: detailed(r.Code, r.Message), Since: r.Since, Until: r.Until}})
+				Detail: cmp.Or(r.Message, r.Code), Since: r.Since, Until: r.Until}})
 		}
 	}
 	if g.Busy != nil {

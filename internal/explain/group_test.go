@@ -3,6 +3,7 @@ package explain_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
@@ -47,5 +48,20 @@ pods huge count=1 cpu=6`); err != nil {
 	p, err := explain.PodOf(c, s.Policy, "default/huge-000001")
 	if err != nil || p.Pending.Groups[0].Detail != detail || p.Pending.Fix.Text != g.Classes[0].WorksIf.Text {
 		t.Errorf("the pod's answer is %+v (%v)", p.Pending, err)
+	}
+}
+
+// TestARestSaysItsCodeOnce: what a group rests from has the code in its message already.
+func TestARestSaysItsCodeOnce(t *testing.T) {
+	s := testkit.NewScenario()
+	if err := s.Add("group g max=4 cpu=4 memory=16Gi"); err != nil {
+		t.Fatal(err)
+	}
+	snap := s.Snapshot(s.Policy)
+	snap.Groups[0].Rests.Put(model.Rest{Cause: model.RestFailed, Since: snap.Now, Until: snap.Now.Add(time.Minute),
+		Code: model.CodeTimeout, Message: "timeout: 2 of the nodes asked for did not register"})
+	g, err := explain.GroupOf(model.Cycle{Snapshot: snap, Plan: decide.Decide(snap, s.Policy)}, s.Policy, "g")
+	if err != nil || len(g.Holds) != 1 || g.Holds[0].Detail != "timeout: 2 of the nodes asked for did not register" {
+		t.Errorf("%v, %+v", err, g.Holds)
 	}
 }
