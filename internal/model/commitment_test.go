@@ -34,6 +34,8 @@ func TestCommitmentsHoldForTheFirst(t *testing.T) {
 			0.12 + 0.15, 1, none, 0.3},
 		{"one after the other", []Commitment{{Groups: only("dear"), Amount: 1}, {Groups: only("dear"), Amount: 1,
 			PerHour: 0.5}}, 3, 0, 1.5, 1, 1, 0.3},
+		{"the most specific first", []Commitment{{Amount: 2, PerHour: 0.01}, {Groups: only("dear"), Amount: 1,
+			PerHour: 0.02}}, 1, 2, 0.04, 0.3, 0.02, 0.3},
 		{"another type, zone or way of buying", []Commitment{{Types: []string{"x"}, Amount: 9}, {Zone: "a", Amount: 9},
 			{CapacityType: provider.Spot, Amount: 9}}, 2, 1, 2.3, 1, 1, 0.3},
 	} {
