@@ -30,13 +30,10 @@ func CostAt(price, cpu, memory float64) Cost {
 
 // CostByGroup sums the cost of the nodes that exist by group; the last entry is for those of no group.
 func (s *Snapshot) CostByGroup() []Cost {
-	fleet := s.fleet(func(n *Node) bool { return n.Object != nil })
-	type answer struct {
-		shape        ShapeID
-		asked, known bool
-		price        float64
+	fleet := &Fleet{tariff: newTariff(s)}
+	if s.Prices.Committed() { // what a node costs depends on how many there are
+		fleet = s.fleet(func(n *Node) bool { return n.Object != nil })
 	}
-	prices := make([]answer, len(s.Groups)+1) // the last for each group, whose nodes are mostly alike
 	out := make([]Cost, len(s.Groups)+1)
 	for i := range s.Nodes {
 		n := s.Nodes[i]
@@ -47,17 +44,13 @@ func (s *Snapshot) CostByGroup() []Cost {
 		if at < 0 {
 			at = len(s.Groups)
 		}
-		a := &prices[at]
-		if !a.asked || a.shape != n.Shape {
-			a.shape, a.asked = n.Shape, true
-			a.price, a.known = fleet.Mean(n.Group, n.Shape)
-		}
-		if !a.known {
+		price, known := fleet.Mean(n.Group, n.Shape)
+		if !known {
 			out[at].Unknown++
 			continue
 		}
 		cpu, memory := s.requested(n)
-		out[at].Add(CostAt(a.price, cpu, memory))
+		out[at].Add(CostAt(price, cpu, memory))
 	}
 	return out
 }

@@ -233,10 +233,12 @@ func (s *Snapshot) IdlePrices() []string {
 		}
 	}
 	types := s.instanceTypes()
-	names := slices.Sorted(maps.Keys(s.Prices.Names))
+	names := slices.Collect(maps.Keys(s.Prices.Names))
 	for _, p := range s.Prices.Instances {
 		names = append(names, p.InstanceType)
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	is := func(name string) bool { return there[name] || types[name] }
 	if types[""] || slices.ContainsFunc(names, is) { // a node that tells no type may be of any
 		return out

@@ -109,7 +109,13 @@ func TestIdlePrices(t *testing.T) {
 		}
 		return out
 	}
-	types := func(name string) *Prices { return &Prices{Instances: []provider.Price{{InstanceType: name}}} }
+	types := func(names ...string) *Prices {
+		out := &Prices{}
+		for _, name := range names {
+			out.Instances = append(out.Instances, provider.Price{InstanceType: name})
+		}
+		return out
+	}
 	for _, c := range []struct {
 		name   string
 		prices *Prices
@@ -123,6 +129,7 @@ func TestIdlePrices(t *testing.T) {
 		{"another name, types not known", names("lrage"), false, ""},
 		{"a type", types("large"), true, ""},
 		{"another type", types("lrage"), true, "lrage"},
+		{"a type by zone, after another", types("m5", "lrage", "m5"), true, "lrage m5"},
 		{"another type, types not known", types("lrage"), false, ""},
 		{"another group", &Prices{Groups: map[provider.GroupID]float64{"g": 1, "h": 1}}, false, "h"},
 		{"cores", &Prices{PerCore: new(float64), PerGiB: new(float64)}, true, ""},

@@ -207,18 +207,25 @@ func (pl *planner) priceOf(h head, nodes int) (float64, bool) {
 	return pl.fleetWith(pl.grown).More(h.group, h.template.Shape, nodes)
 }
 
-// fleetWith is the fleet with nodes that are bought.
+// fleetWith is the fleet with nodes that are bought. It is made once for as long as no more are: many options ask.
 func (pl *planner) fleetWith(grown []growth) *model.Fleet {
 	if !pl.s.Prices.Committed() {
 		return pl.fleet
 	}
-	f := pl.fleet.Clone()
+	if pl.then == nil {
+		pl.then, pl.thenOf = pl.fleet, make([]int, len(grown))
+	}
+	if !slices.ContainsFunc(pl.heads, func(h head) bool { return pl.thenOf[h.group] != grown[h.group].nodes }) {
+		return pl.then
+	}
+	pl.then, pl.thenOf = pl.fleet.Clone(), make([]int, len(grown))
 	for _, h := range pl.heads {
 		if n := grown[h.group].nodes; n > 0 {
-			f.Add(h.group, h.template.Shape, n)
+			pl.then.Add(h.group, h.template.Shape, n)
+			pl.thenOf[h.group] = n
 		}
 	}
-	return f
+	return pl.then
 }
 
 // committed reports whether a commitment has something left for new nodes beside those of some growth, where the

@@ -248,7 +248,9 @@ type planner struct {
 	forms  map[brakeKey][]head
 	coming map[int][]int
 
-	fleet   *model.Fleet              // the nodes that are there before anything is bought
+	fleet   *model.Fleet // the nodes that are there before anything is bought
+	then    *model.Fleet // with what is bought besides: so many nodes of each group
+	thenOf  []int
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
 	end     int // how many steps the world may have taken when the plan is made
