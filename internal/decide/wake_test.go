@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -58,5 +59,44 @@ func TestWakesForMoves(t *testing.T) {
 	snap.Now = over
 	if plan := decide.Decide(snap, p); len(plan.Worth) != 1 {
 		t.Errorf("%d moves are worth it after that", len(plan.Worth))
+	}
+}
+
+// TestWakesForTheEndOfANotice: a spot node is about to be taken. Its pods leave when no more of the notice is left than
+// they have to end, whatever has come by then. A move of it that was given up has begun that time.
+func TestWakesForTheEndOfANotice(t *testing.T) {
+	const cluster = `group g max=10 cpu=8 memory=32Gi labels=karpenter.sh/capacity-type:%s
+node n1 group=g annotate=example.com/leaves=soon
+pods a count=5 cpu=1100m memory=1Gi node=n1 grace=%s
+pods b count=1 cpu=100m memory=1Gi node=n1 grace=5s`
+	for _, c := range []struct {
+		capacity, grace string
+		given           time.Duration // how long ago the time of a move that was given up was over
+		want            time.Duration
+	}{
+		{"on-demand", "30s", 0, 0},
+		{"spot", "30s", 0, model.SpotNotice - 30*time.Second},
+		{"spot", "5m", 0, model.SpotNotice - 5*time.Minute},
+		{"spot", "30s", 10 * time.Second, -10 * time.Second},
+		{"spot", "30s", -time.Hour, model.SpotNotice - 30*time.Second},
+		{"spot", "30s", time.Hour, model.SpotNotice - 30*time.Second}, // of another notice
+	} {
+		snap, p := snapshotOf(t, fmt.Sprintf(cluster, c.capacity, c.grace))
+		p.Moves.Interrupted = []string{"example.com/leaves"}
+		if c.given != 0 {
+			snap.Moves = []model.Move{{ID: "m", Goes: []string{"n1"}, Stage: model.MoveGivenUp, Entered: snap.Now,
+				DrainAt: snap.Now.Add(-c.given), Stay: 2 * time.Hour}}
+		}
+		plan := decide.Decide(snap, p)
+		if len(plan.Moves) != 1 {
+			t.Fatalf("%+v: %d moves", c, len(plan.Moves))
+		}
+		switch at := plan.Moves[0].DrainAt; {
+		case c.want == 0 && at.IsZero():
+		case c.want == 0 || at.Sub(snap.Now) != c.want:
+			t.Errorf("%+v: they leave after %s", c, at.Sub(snap.Now))
+		case c.want > 0 && !plan.Wake.Equal(at):
+			t.Errorf("%+v: it wakes at %s, and not at %s", c, plan.Wake, at)
+		}
 	}
 }

@@ -45,10 +45,7 @@ func (c *Commitment) units(node *Shape) float64 {
 // fits reports whether it is for a node. One that does not tell what it is asked for is not taken for cheaper.
 func (c *Commitment) fits(g *Group, node *Shape) bool {
 	labels := node.Node.Labels
-	capacity := CapacityType(labels)
-	if capacity == "" && g != nil {
-		capacity = g.CapacityType
-	}
+	capacity := capacityOf(g, labels)
 	switch {
 	case len(c.Groups) > 0 && (g == nil || !slices.ContainsFunc(c.Groups, func(p *regexp.Regexp) bool {
 		return p.MatchString(string(g.ID))

@@ -20,6 +20,15 @@ type Interruption struct {
 	At    time.Time        `json:"at"`
 }
 
+// SpotNotice is how long before spot capacity is taken a cloud says so, two minutes on AWS, less what the taint, the
+// cordon and the evictions of a node take.
+const SpotNotice = 110 * time.Second
+
+// Spot reports whether the cloud may take the machine of a node at short notice.
+func (s *Snapshot) Spot(n *Node) bool {
+	return n.Object != nil && capacityOf(s.groupOf(n.Group), n.Object.Labels) == provider.Spot
+}
+
 // Distrust is why a group is bought from last: so many of its nodes were interrupted within the policy's time. Until
 // is when there will be fewer, if no more are.
 type Distrust struct {

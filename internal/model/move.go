@@ -35,6 +35,9 @@ type Move struct {
 	// of a move that is over are left alone by others.
 	Patience time.Duration `json:"patience"`
 	Stay     time.Duration `json:"stay"`
+	// DrainAt is when its old nodes of spot capacity are drained whatever has come by then, since their machines are
+	// about to be taken; zero: what comes is waited for.
+	DrainAt time.Time `json:"drainAt,omitzero"`
 	// Why is what ended it before its time.
 	Why string `json:"why,omitempty"`
 }
@@ -94,6 +97,9 @@ func (s *MoveStage) UnmarshalText(text []byte) error {
 
 // Open reports whether something is still to come of it.
 func (m *Move) Open() bool { return m.Stage == MoveBuying || m.Stage == MoveEmptying }
+
+// Presses reports whether its old nodes of spot capacity are drained whatever has come.
+func (m *Move) Presses(now time.Time) bool { return !m.DrainAt.IsZero() && !now.Before(m.DrainAt) }
 
 // Rests is until when the nodes of a move that is over are left alone.
 func (m *Move) Rests() time.Time { return m.Entered.Add(m.Stay) }

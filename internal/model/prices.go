@@ -144,10 +144,7 @@ func dearest(prices []provider.Price, g *Group, node *Shape) (price float64, ok 
 		return 0, false
 	}
 	labels := node.Node.Labels
-	is := [...]string{labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone], CapacityType(labels)}
-	if is[2] == "" && g != nil {
-		is[2] = g.CapacityType
-	}
+	is := [...]string{labels[corev1.LabelInstanceTypeStable], labels[corev1.LabelTopologyZone], capacityOf(g, labels)}
 	price, most := math.Inf(-1), -1
 	perhaps := math.Inf(-1)
 	for i := range prices {
@@ -201,6 +198,15 @@ func CapacityType(labels map[string]string) string {
 		}
 	}
 	return ""
+}
+
+// capacityOf is what a node's labels say of how its machine was bought, else its group; empty if neither does.
+func capacityOf(g *Group, labels map[string]string) string {
+	capacity := CapacityType(labels)
+	if capacity == "" && g != nil {
+		capacity = g.CapacityType
+	}
+	return capacity
 }
 
 // PriceOf is what a node of a shape costs per hour beyond all commitments. The group is its index, -1 for none.

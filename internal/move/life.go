@@ -26,6 +26,8 @@ type Kind uint8
 const (
 	// Came: all that was bought for it is ready.
 	Came Kind = iota
+	// Pressed: its old nodes of spot capacity cannot wait for what was bought: their machines are about to be taken.
+	Pressed
 	// Short: some of what was bought for it does not come.
 	Short
 	// Left: all of the nodes that were to go are gone.
@@ -38,7 +40,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"came", "short", "left", "late", "rested"}
+var kindNames = [kinds]string{"came", "pressed", "short", "left", "late", "rested"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -56,11 +58,11 @@ const (
 
 var life = [model.MoveStages][kinds]cell{
 	// Old nodes that are already gone were removed by others. Their pods wait, or run elsewhere.
-	model.MoveBuying: {Came: emptying, Short: givenUp, Left: givenUp, Late: stays, Rested: stays},
+	model.MoveBuying: {Came: emptying, Pressed: emptying, Short: givenUp, Left: givenUp, Late: stays, Rested: stays},
 	// A new node that is lost now ends nothing: each removal asks for itself whether there is room.
-	model.MoveEmptying: {Came: stays, Short: stays, Left: done, Late: givenUp, Rested: stays},
-	model.MoveDone:     {Came: stays, Short: stays, Left: stays, Late: stays, Rested: over},
-	model.MoveGivenUp:  {Came: stays, Short: stays, Left: stays, Late: stays, Rested: over},
+	model.MoveEmptying: {Came: stays, Pressed: stays, Short: stays, Left: done, Late: givenUp, Rested: stays},
+	model.MoveDone:     {Came: stays, Pressed: stays, Short: stays, Left: stays, Late: stays, Rested: over},
+	model.MoveGivenUp:  {Came: stays, Pressed: stays, Short: stays, Left: stays, Late: stays, Rested: over},
 }
 
 // Event is something that happened to a move, at an instant.

@@ -188,6 +188,32 @@ func TestAMove(t *testing.T) {
 	}
 }
 
+// TestPressed: the notice of what is about to be taken runs out before what was bought has come.
+func TestPressed(t *testing.T) {
+	for name, unit := range map[string]model.Unit{
+		"on its way": {State: model.UnitMade}, "given up at that time": {State: model.UnitGivenUp},
+	} {
+		c, list := two()
+		list[0].DrainAt = at(2)
+		look := func(minute int, want model.MoveStage) {
+			t.Helper()
+			if list, _, _ = Progress(list, c.seen(minute)); list[0].Stage != want {
+				t.Errorf("%s, minute %d: %s, want %s", name, minute, list[0].Stage, want)
+			}
+		}
+		look(1, model.MoveBuying)
+		c.ask("grow", unit)
+		look(2, model.MoveEmptying)
+		c.ask("grow", model.Unit{State: model.UnitReady, Node: "new"})
+		look(3, model.MoveEmptying)
+		if got := list[0].Bought(); len(got) != 1 {
+			t.Errorf("%s: %v has come for it, want one node", name, got)
+		}
+		clear(c.nodes)
+		look(4, model.MoveDone)
+	}
+}
+
 // TestProgressLeavesItsInputAlone: the ledger hands out what it has.
 func TestProgressLeavesItsInputAlone(t *testing.T) {
 	c, list := two()
@@ -200,9 +226,10 @@ func TestProgressLeavesItsInputAlone(t *testing.T) {
 
 // TestMended: times that lie ahead are of another clock.
 func TestMended(t *testing.T) {
-	m := model.Move{Began: at(5), Entered: at(50), Last: at(60)}
+	m := model.Move{Began: at(5), Entered: at(50), Last: at(60), DrainAt: at(60)}
 	got := Mended([]model.Move{m}, at(10))[0]
-	if want := (model.Move{Began: at(5), Entered: at(10), Last: at(10)}); cmp.Diff(want, got) != "" {
+	if want := (model.Move{Began: at(5), Entered: at(10), Last: at(10),
+		DrainAt: at(10).Add(model.SpotNotice)}); cmp.Diff(want, got) != "" {
 		t.Error(cmp.Diff(want, got))
 	}
 }

@@ -51,8 +51,9 @@ func Progress(list []model.Move, seen Seen) (left, ended []model.Move, changed b
 }
 
 // purchases takes in which nodes have come, and says what does not come, empty if nothing lacks.
+// They may come while old nodes are drained that could not wait for them.
 func purchases(m *model.Move, seen Seen) (short string) {
-	if m.Stage != model.MoveBuying {
+	if !m.Open() {
 		return ""
 	}
 	for i := range m.Comes {
@@ -132,6 +133,7 @@ func happened(m *model.Move, now time.Time, short string) (list []Event) {
 			list = append(list, Event{k, now, why})
 		}
 	}
+	add(Pressed, m.Presses(now), "")
 	add(Short, short != "", short)
 	add(Came, came, "")
 	add(Left, m.Left == len(m.Goes), "its nodes are gone already")
@@ -150,6 +152,7 @@ func Mended(list []model.Move, now time.Time) []model.Move {
 		for _, t := range []*time.Time{&list[i].Began, &list[i].Entered, &list[i].Last} {
 			*t = model.Earlier(*t, now)
 		}
+		list[i].DrainAt = model.Earlier(list[i].DrainAt, now.Add(model.SpotNotice))
 	}
 	return list
 }

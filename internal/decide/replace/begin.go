@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -26,6 +27,7 @@ func (f *finder) begin() {
 		if m := &f.s.Moves[i]; m.Open() {
 			going += len(m.Goes) - m.Left
 			f.wakeAt(m.Entered.Add(m.Patience))
+			f.wakeAt(m.DrainAt)
 		}
 	}
 	grows := map[int]bool{}
@@ -33,7 +35,7 @@ func (f *finder) begin() {
 		m := &f.found[i]
 		m.ID = fmt.Sprintf("move/%s/%d", m.Goes[0], f.s.Now.UnixNano())
 		m.Patience, m.Stay = f.p.Patience, m.gate.Stay
-		m.Began, m.Entered = f.s.Now, f.s.Now
+		m.Began, m.Entered, m.DrainAt = f.s.Now, f.s.Now, f.drainAt(m)
 		why := f.waits(m, going, grows)
 		for _, id := range m.nodes {
 			v := model.Verdict{Reason: m.Reason, Fix: "time", Detail: m.would()}
@@ -57,8 +59,26 @@ func (f *finder) begin() {
 			f.book.Take(f.s.Nodes[id].Group, exitOf(m.Reason), 1)
 		}
 		going += len(m.Goes)
+		f.wakeAt(m.DrainAt)
 		f.Begin = append(f.Begin, m.Move)
 	}
+}
+
+// drainAt is when the notice that the cloud gives of spot capacity is over but for the time that pods have to end, zero
+// without such a notice. A move of one of the nodes that was given up has begun that time.
+func (f *finder) drainAt(m *found) time.Time {
+	if m.Reason != model.NodeInterrupted || !m.spot {
+		return time.Time{}
+	}
+	at := f.s.Now.Add(model.SpotNotice - m.grace)
+	for i := range f.s.Moves {
+		x := &f.s.Moves[i]
+		again := slices.ContainsFunc(m.Goes, func(name string) bool { return slices.Contains(x.Goes, name) })
+		if again && x.DrainAt.Before(at) && f.s.Now.Before(x.DrainAt.Add(model.SpotNotice)) {
+			at = x.DrainAt
+		}
+	}
+	return at
 }
 
 // overBudget says which budget keeps the nodes of a move from going, by group.

@@ -120,6 +120,9 @@ type found struct {
 	first bool // a node of it is to be maintained
 	// gate is what the groups of its nodes ask of it.
 	gate model.MovePolicy
+	// spot: one of its nodes is spot capacity; grace is the longest time that pods on those have to end.
+	spot  bool
+	grace time.Duration
 	// due says why its nodes are to be replaced whatever that costs, nil if it is for the money.
 	due *model.Verdict
 }
@@ -199,6 +202,9 @@ func (f *finder) try(list []candidate) bool {
 		m.first = m.first || c.first
 		pods = append(pods, c.Housed...)
 		groups = append(groups, f.s.Nodes[c.Node].Group)
+		if f.s.Spot(f.s.Nodes[c.Node]) {
+			m.spot, m.grace = true, max(m.grace, f.grace(c.Moving))
+		}
 	}
 	if m.due == nil && f.Search.MayGo(m.nodes) != nil {
 		return false
@@ -230,6 +236,14 @@ func (f *finder) try(list []candidate) bool {
 	slices.Sort(m.Goes)
 	f.found = append(f.found, m)
 	return true
+}
+
+// grace is the longest time that one of the pods has to end.
+func (f *finder) grace(pods []*model.Pod) (most time.Duration) {
+	for _, p := range pods {
+		most = max(most, f.s.Contents.Facts[p.Facts].Grace)
+	}
+	return min(most, f.Policy.ScaleDown.Drain.MaxGrace)
 }
 
 func (f *finder) nodesOf(list []candidate) []*model.Node {

@@ -112,6 +112,12 @@ func (r *Room) awaited() map[string]bool {
 	return out
 }
 
+// presses reports whether a node of a move is drained now whatever has come.
+func (r *Room) presses(id model.NodeID, m *model.Move) bool {
+	n := r.snap.Nodes[id]
+	return m.Presses(r.snap.Now) && r.snap.Spot(n) && r.policy.Moves.InterruptedBy(n.Object) != ""
+}
+
 func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced) {
 	var moving []*model.Pod
 	for _, q := range r.podsOf(r.snap.Nodes[id]) {
@@ -126,6 +132,7 @@ func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced
 	}
 	puts, stuck, enough := mover.Move(id, Batches(r.snap, moving))
 	switch {
+	case r.presses(id, x.Move): // what has no room yet waits for it, and does not end with the machine
 	case !enough:
 		x.Why = &model.Verdict{Reason: model.StepBudget, Fix: "the next cycles",
 			Detail: "no steps were left to find room for its pods"}
