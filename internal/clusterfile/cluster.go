@@ -41,6 +41,8 @@ type Cluster struct {
 	// Unread those that could not be read, with the reason. Files that others wrote say neither.
 	Listed []string
 	Unread map[string]string
+	// Replaced names the objects of which something later in the files had another, which counts.
+	Replaced []string
 	// Skipped counts the objects of kinds that deciding does not read.
 	Skipped map[string]int
 }

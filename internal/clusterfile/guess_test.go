@@ -2,6 +2,9 @@ package clusterfile_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,5 +148,24 @@ func TestNotes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.Notes()); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// TestNotesOfTwoClusters: objects that another file has, too, are counted, since the files may be of two clusters.
+func TestNotesOfTwoClusters(t *testing.T) {
+	one, other := filepath.Join(t.TempDir(), "one.json"), filepath.Join(t.TempDir(), "other.json")
+	for _, file := range []string{one, other} {
+		if err := os.WriteFile(file, []byte(nodeJSON+podJSON), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := clusterfile.Read(t.Context(), []string{one, other}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "2 objects are replaced by a later one of the same name, such as Node n1 by that of " + other +
+		": are the files of one cluster?"
+	if notes := c.Notes(); len(c.Objects) != 2 || !slices.Contains(notes, want) {
+		t.Errorf("%d objects, want 2, and the notes have no %q:\n%s", len(c.Objects), want, strings.Join(notes, "\n"))
 	}
 }

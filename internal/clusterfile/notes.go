@@ -54,6 +54,10 @@ func (c *Cluster) Notes() []string {
 	if c.InventoryErr != "" {
 		out = append(out, "the node groups could not be read ("+c.InventoryErr+"): nothing is bought or removed")
 	}
+	if n := len(c.Replaced); n > 0 {
+		out = append(out, fmt.Sprintf("%s %s replaced by a later one of the same name, such as %s: are the files of one "+
+			"cluster?", spelling.Count(n, "object"), spelling.Are(n), c.Replaced[0]))
+	}
 	if len(c.Skipped) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(c.Skipped)) {

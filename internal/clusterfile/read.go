@@ -250,6 +250,8 @@ func (b *builder) add(p parsed) error {
 		k := key{reflect.TypeOf(obj), cache.ObjectName{Namespace: meta.GetNamespace(), Name: meta.GetName()}}
 		if i, twice := b.at[k]; twice {
 			c.Objects[i] = obj // as with kubectl apply, the last one counts
+			c.Replaced = append(c.Replaced,
+				fmt.Sprintf("%s %s by that of %s", gvkOf(obj).Kind, strings.TrimPrefix(k.name.String(), "/"), p.file))
 			continue
 		}
 		if len(c.Objects) >= mostObjects {

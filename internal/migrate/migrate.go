@@ -144,12 +144,26 @@ func isObject(d map[string]any) bool {
 	return version && kind
 }
 
-// readInto fills a struct from a map of fields. An error names the field, and what is wrong with it in YAML's words.
+// readInto fills a struct from a map of fields. Where a text is wanted, a number is one, as in Helm's templates.
 func readInto(from map[string]any, to any) error {
 	text, err := yaml.Marshal(from)
 	if err == nil {
 		err = yaml.Unmarshal(text, to)
 	}
+	return ofField(err)
+}
+
+// readExactly is readInto as the API server reads: nothing is made into a text.
+func readExactly(from map[string]any, to any) error {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return ofField(err)
+}
+
+// ofField names the field of an error of reading, and what is wrong with it in YAML's words.
+func ofField(err error) error {
 	wrong := (*json.UnmarshalTypeError)(nil)
 	switch {
 	case err == nil:

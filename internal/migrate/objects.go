@@ -254,7 +254,7 @@ func deploymentOf(o map[string]any) (*appsv1.Deployment, error) {
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o, &d, true); err != nil {
 		// The converter's own words for a value of the wrong type name no field.
-		return nil, fmt.Errorf("%s: %w", named(o), cmp.Or(readInto(o, &appsv1.Deployment{}), err))
+		return nil, fmt.Errorf("%s: %w", named(o), cmp.Or(readExactly(o, &appsv1.Deployment{}), err))
 	}
 	return &d, nil
 }
