@@ -280,6 +280,19 @@ func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeS
 	return turned
 }
 
+// SeeAgain is See for a node that is as it was when it was last seen, ready and counted. It reports false, and does
+// nothing, where its instance was last that of another node.
+func (g *Group) SeeAgain(turn uint64, instance int, n *corev1.Node, name string) bool {
+	rec := g.records[instance]
+	if rec.tie != bound || rec.node != name {
+		return false
+	}
+	g.Counts.Add(model.StateReady, n)
+	g.registered++
+	rec.turn = turn
+	return true
+}
+
 // Wake brings the instant forward at which time alone changes the group.
 func (g *Group) Wake(at time.Time) {
 	if g.due.IsZero() || at.Before(g.due) {

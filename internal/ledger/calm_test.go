@@ -15,8 +15,9 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// TestACalmFoldIsAFold: a ledger that passes over observations in which nothing is new says at every moment what
-// one says that looks at all of them. The lives are quiet: something happens in one turn of five.
+// TestACalmFoldIsAFold: a ledger that passes over observations in which nothing is new, and over nodes that are as they
+// were, says at every moment what one says that looks at all of them. The lives are quiet: something happens in one
+// turn of five.
 func TestACalmFoldIsAFold(t *testing.T) {
 	passedOver := 0
 	for seed := range uint64(300) {
@@ -31,6 +32,11 @@ func quietLife(t *testing.T, dice *rand.Rand) (passedOver int) {
 	seen := model.Observation{Now: t0, Generation: 1, Inventory: provider.Inventory{AsOf: t0}}
 	allWell(&seen)
 	quick, plain := empty(), empty()
+	if dice.IntN(3) == 0 { // a removal failed before the first look
+		failed := model.NodeStanding{Failed: model.Failure{At: t0, Rest: time.Duration(dice.IntN(600)) * time.Second}}
+		quick.nodes.put("h3", failed)
+		plain.nodes.put("h3", failed)
+	}
 	for step := range 40 {
 		seen.Now = seen.Now.Add(time.Duration(dice.IntN(900)) * time.Second)
 		if dice.IntN(2) == 0 {
@@ -44,7 +50,7 @@ func quietLife(t *testing.T, dice *rand.Rand) (passedOver int) {
 			passedOver++
 		}
 		fresh := seen
-		fresh.Generation = 0
+		fresh.Generation, fresh.Nodes = 0, copies(seen.Nodes)
 		quick.Fold(seen, ended)
 		plain.Fold(fresh, ended)
 		if diff := cmp.Diff(told(t, plain.Standing()), told(t, quick.Standing())); diff != "" {
@@ -69,12 +75,24 @@ func quietLife(t *testing.T, dice *rand.Rand) (passedOver int) {
 			case 2:
 				c.Verb, c.Instance = model.Remove, "g3"
 			}
-			snap := &model.Snapshot{Now: seen.Now}
-			quick.Note(snap, plan(c))
-			plain.Note(snap, plan(c))
+			snap, p := &model.Snapshot{Now: seen.Now}, plan(c)
+			if dice.IntN(2) == 0 {
+				p.Unneeded = []model.NodeVerdict{{Node: "g1", Verdict: model.Verdict{Since: seen.Now}}}
+			}
+			quick.Note(snap, p)
+			plain.Note(snap, p)
 		}
 	}
 	return passedOver
+}
+
+// copies are nodes with objects of their own: a ledger that sees such looks at all of them.
+func copies(nodes []model.ObservedNode) []model.ObservedNode {
+	out := slices.Clone(nodes)
+	for i := range out {
+		out[i].Object = out[i].Object.DeepCopy()
+	}
+	return out
 }
 
 // allWell is two groups of four ready nodes each.

@@ -212,7 +212,8 @@ func (l *Ledger) match(inv *provider.Inventory) {
 		g.Begin()
 		l.order = append(l.order, g)
 	}
-	if !sameInstances(l.of, inv.Groups) {
+	same, very := sameInstances(l.of, inv.Groups)
+	if l.still = very; !same {
 		l.homes.Fill(len(inv.Groups), func(i int) *provider.Group { return &inv.Groups[i] })
 		l.places = l.places[:0]
 		for i, g := range l.order {
@@ -222,25 +223,30 @@ func (l *Ledger) match(inv *provider.Inventory) {
 	l.of = inv.Groups
 }
 
-// sameInstances reports whether two observations have the same instances, in the same order,
-// whatever their states.
-func sameInstances(a, b []provider.Group) bool {
+// sameInstances reports whether two observations have the same instances, in the same order, whatever their states;
+// very: they share the lists, so that the states are the same as well. A picture of the cloud is never changed.
+func sameInstances(a, b []provider.Group) (same, very bool) {
 	if len(a) != len(b) {
-		return false
+		return false, false
 	}
+	very = true
 	for i := range a {
 		x, y := &a[i], &b[i]
 		if x.ID != y.ID || len(x.Instances) != len(y.Instances) {
-			return false
+			return false, false
 		}
+		if len(x.Instances) == 0 || &x.Instances[0] == &y.Instances[0] {
+			continue
+		}
+		very = false
 		for j := range x.Instances {
 			p, q := &x.Instances[j], &y.Instances[j]
 			if p.ID != q.ID || p.ProviderID != q.ProviderID || p.NodeName != q.NodeName {
-				return false
+				return false, false
 			}
 		}
 	}
-	return true
+	return true, very
 }
 
 // Note puts a plan's intents on record, before any of its calls is started, and

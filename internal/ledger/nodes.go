@@ -20,6 +20,12 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 	there := 0 // of those that there is something to say of
 	for i := range seen.Nodes {
 		object := seen.Nodes[i].Object
+		if known, ok := l.quiet(i, object); ok {
+			if known {
+				there++
+			}
+			continue
+		}
 		n, known := l.nodes.of[object.Name]
 		if n.Drain != nil || n.AwaitVersion != "" || model.HasTaint(object, model.TaintToBeDeleted) ||
 			object.Annotations[model.AnnotationRemoval] != "" {
@@ -76,17 +82,50 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 				there--
 			}
 		}
+		if state == model.StateReady && counted {
+			l.hush(i, object, n)
+		}
+	}
+	if len(l.nodes.changed) > 0 {
+		clear(l.nodes.changed)
 	}
 	maps.DeleteFunc(l.strays, func(node string, _ provider.GroupID) bool { return !seen.HasNode(node) })
-	if there == len(l.nodes.of) {
-		return
+	if there != len(l.nodes.of) {
+		l.nodesGone(seen)
 	}
+}
+
+// nodesGone takes in that nodes which something is known of are not there any more.
+func (l *Ledger) nodesGone(seen *model.Observation) {
 	for name := range l.nodes.of {
 		if !seen.HasNode(name) && !l.open(name) {
 			_, _ = l.advance(name, l.nodes.of[name], seen.Now, removal.Gone{})
 			l.nodes.put(name, model.NodeStanding{})
 		}
 	}
+}
+
+// hush notes that a node is quiet, if it is.
+func (l *Ledger) hush(i int, object *corev1.Node, n model.NodeStanding) {
+	if n.Drain == nil && n.AwaitVersion == "" && n.Failed.At.IsZero() &&
+		object.Annotations[model.AnnotationRemoval] == "" {
+		l.places[i].quiet, l.places[i].known = object, n != (model.NodeStanding{})
+	}
+}
+
+// quiet takes in a node that is as it was, and reports whether it is; known: something is known of it. Others are
+// looked at in full.
+func (l *Ledger) quiet(i int, object *corev1.Node) (known, ok bool) {
+	if i >= len(l.places) {
+		return false, false
+	}
+	at := &l.places[i]
+	if !l.still || at.quiet != object || len(l.nodes.changed) > 0 && l.nodes.changed[at.name] ||
+		!l.order[at.home.Group].SeeAgain(l.turn, at.home.Instance, object, at.name) {
+		at.quiet = nil
+		return false, false
+	}
+	return at.known, true
 }
 
 // born is when a node was first seen that says that it is older than the fold before, which lacked it: our clock

@@ -67,6 +67,7 @@ type Ledger struct {
 	of     []provider.Group // the groups that homes was made of
 	order  []*growth.Group  // by index of the inventory's groups
 	places []place          // by index of the nodes
+	still  bool             // the instances are the very ones of the fold before
 	timed  map[string]bool  // nodes whose time of being unneeded goes on
 }
 
@@ -76,6 +77,10 @@ type place struct {
 	name, providerID string
 	home             model.Home
 	ok               bool
+	// quiet is the object of a node that was ready in the fold before, of a group, and had nothing of ours under way:
+	// while nothing of this changes, no time changes what is known of it. Nil of others. known: something is.
+	quiet *corev1.Node
+	known bool
 }
 
 // home finds a node's home: where it was, or by its id and name.
@@ -146,6 +151,8 @@ func busiesNode(c *model.Call) bool { return c.Node != "" && c.Verb != model.Evi
 type standings struct {
 	of    map[string]model.NodeStanding
 	given bool // a snapshot refers to the map
+	// changed are those that were put since the nodes were last gone through.
+	changed map[string]bool
 	// unneeded is how many of them are unneeded since some time, and since is when, by name; nil where that has
 	// changed since it was last asked for.
 	unneeded int
@@ -154,7 +161,9 @@ type standings struct {
 	leaving int
 }
 
-func newStandings() *standings { return &standings{of: map[string]model.NodeStanding{}} }
+func newStandings() *standings {
+	return &standings{of: map[string]model.NodeStanding{}, changed: map[string]bool{}}
+}
 
 // give hands the map out.
 func (s *standings) give() map[string]model.NodeStanding {
@@ -189,6 +198,7 @@ func (s *standings) put(name string, n model.NodeStanding) {
 		return
 	}
 	s.own()
+	s.changed[name] = true
 	if n.UnneededSince != was.UnneededSince {
 		s.since = nil
 	}
