@@ -89,6 +89,10 @@ type Snapshot struct {
 
 	// Judged is by what the pods of nodes were counted. The next snapshot takes counts over where it is the same.
 	Judged Judged
+	// Standings and Rules are what the ledger and the policy say of nodes. The next snapshot takes rows of ready nodes
+	// over where both are the same.
+	Standings map[string]NodeStanding
+	Rules     Rules
 	// Projection and Numbers find the class of a pod's content: ClassOf.
 	Projection *Projection
 	Numbers    map[ClassKey]ClassID

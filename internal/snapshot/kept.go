@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -76,14 +77,44 @@ func (b *builder) takeOver(row, n *model.Node) bool {
 	n.Batches, n.Expendable = row.Batches, row.Expendable
 	n.MilliCPU, n.Memory = row.MilliCPU, row.Memory
 	n.Occupants, n.FirstOccupant = row.Occupants, row.FirstOccupant
-	for _, list := range [][]model.Batch{n.Batches, n.Expendable} {
+	b.meet(n)
+	return true
+}
+
+// meet notes that classes of the pods of a node, which have the numbers of prev, are met again.
+func (b *builder) meet(n *model.Node) {
+	k := &b.kept
+	for _, list := range [...][]model.Batch{n.Batches, n.Expendable} {
 		for _, x := range list {
 			if k.now[x.Class] < 0 {
 				k.now[x.Class] = b.classes.add(k.keys[x.Class])
 			}
 		}
 	}
+}
+
+// still reports whether the rows of ready nodes that have not changed hold as they are: beside a node itself, its kind
+// depends on these, and on time only until it is ready.
+func (b *builder) still() bool {
+	prev, s := b.kept.prev, b.snap
+	if prev == nil || !b.kept.counted || !b.kept.homes || len(b.arrived) > 0 || s.Now.Before(prev.Now) ||
+		reflect.ValueOf(prev.Standings).UnsafePointer() != reflect.ValueOf(s.Standings).UnsafePointer() ||
+		!reflect.DeepEqual(prev.Rules, s.Rules) {
+		return false
+	}
+	for i := range s.Groups { // the same ones, as their homes are
+		was, is := &prev.Groups[i], &s.Groups[i]
+		if was.HasTemplate != is.HasTemplate || s.Rules.Startup(&was.Group) != s.Rules.Startup(&is.Group) {
+			return false
+		}
+	}
 	return true
+}
+
+// asItWas reports whether a row is that of a node now, where still holds.
+func asItWas(row *model.Node, o *model.ObservedNode) bool {
+	return row != nil && row.Object == o.Object && row.Generation == o.Generation && o.Generation > 0 &&
+		row.Kind == model.Ready && row.Group >= 0 && row.Nominated == 0 && len(row.Residents) == 0
 }
 
 // rowOf is a node's row in the snapshot: the one before, whose counts it has, where nothing else differs either. Row is

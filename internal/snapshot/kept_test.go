@@ -28,14 +28,19 @@ type changing struct {
 	standing model.Standing
 	rules    model.Rules
 	now      time.Time
+	template *provider.Template
 }
 
 func newChanging(t *rapid.T) *changing {
 	c := testkit.New()
-	c.Group("a", 0, 10, testkit.Node("", "4", "16Gi", nil))
+	c.Group("a", 0, 10, testkit.Node("", "4", "16Gi", map[string]string{"promised": "yes"}))
 	c.Group("b", 0, 10, testkit.Node("", "4", "16Gi", nil))
 	for i := range 3 {
-		c.AddNode(testkit.Node(nodeName(i), "4", "16Gi", nil), []string{"a", "b", ""}[i%3])
+		n := testkit.Node(nodeName(i), "4", "16Gi", nil)
+		if i == 0 {
+			n.Spec.Taints = starting
+		}
+		c.AddNode(n, []string{"a", "b", ""}[i%3])
 	}
 	var objects []runtime.Object
 	for _, o := range c.Objects() {
@@ -45,9 +50,20 @@ func newChanging(t *rapid.T) *changing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &changing{t: t, scene: scene, cloud: c.Inventory(), now: testkit.Start, rules: testkit.Policy().Rules,
+	out := &changing{t: t, scene: scene, cloud: c.Inventory(), template: c.Groups[0].Template,
+		now: testkit.Start, rules: testkit.Policy().Rules,
 		standing: model.Standing{Nodes: map[string]model.NodeStanding{}}}
+	out.rules.StartupTime = out.startup()
+	if out.below(2, "template") == 0 {
+		out.cloud.Groups[0].Template = nil
+	}
+	return out
 }
+
+// starting is what a node carries while it is not complete.
+var starting = []corev1.Taint{{
+	Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule,
+}}
 
 func nodeName(i int) string { return fmt.Sprintf("n%d", i) }
 
@@ -67,12 +83,19 @@ func (c *changing) change() {
 		n.CreationTimestamp = metav1.NewTime(testkit.Start.Add(-time.Hour))
 		n.Spec.ProviderID = testkit.Node(nodeName(c.below(4, "machine")), "4", "16Gi", nil).Spec.ProviderID
 		n.Status.Conditions[0].Status = corev1.ConditionStatus(c.one("True", "False"))
+		if c.below(3, "starts") == 0 {
+			n.Spec.Taints = starting
+		}
 		c.must(c.scene.Put(observe.Cut(n)))
 	case 7:
 		c.must(c.scene.Drop(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(c.below(4, "node"))}}))
 	case 8:
 		c.cloud.Groups = slices.Clone(c.cloud.Groups)
 		g := &c.cloud.Groups[c.below(2, "group")]
+		if c.below(3, "template") == 0 {
+			g.Template = map[bool]*provider.Template{true: c.template}[g.Template == nil]
+			break
+		}
 		g.Instances = slices.Clone(g.Instances)
 		if n := len(g.Instances); n > 0 && c.below(2, "less") == 0 {
 			g.Instances = slices.Delete(g.Instances, 0, 1)
@@ -81,16 +104,27 @@ func (c *changing) change() {
 		name := nodeName(c.below(4, "node"))
 		g.Instances = append(g.Instances, provider.Instance{ID: provider.InstanceID("i-" + name), NodeName: name})
 	case 9:
-		c.now = c.now.Add(time.Duration(1+c.below(30, "minutes")) * time.Minute)
-	case 10, 12, 13:
+		c.now = c.now.Add(rapid.SampledFrom([]time.Duration{-1, 1, 10, 30}).Draw(c.t, "minutes") * time.Minute)
+	case 10, 13:
 		name, st := nodeName(c.below(4, "node")), model.NodeStanding{UnneededSince: c.now}
 		if c.below(2, "drained") == 0 {
 			st.Drain = &model.Drain{Stage: model.Tainted, Unready: c.below(2, "unready") == 0}
 		}
 		c.standing.Nodes = map[string]model.NodeStanding{name: st}
+	case 12:
+		c.standing.Arrivals = nil
+		if c.below(2, "arrives") == 0 {
+			c.standing.Arrivals = []model.Arrival{{Node: nodeName(c.below(2, "node")), Ready: c.now}}
+		}
 	case 11:
 		c.rules.ExpendableBelow = int32(-20 * c.below(2, "cutoff"))
+		c.rules.StartupTime = c.startup()
 	}
+}
+
+// startup is how long a node may take: what the first nodes have had, or more.
+func (c *changing) startup() time.Duration {
+	return time.Duration(1+2*c.below(2, "startup")) * time.Hour
 }
 
 func (c *changing) podName() string { return fmt.Sprintf("p%d", c.below(8, "pod")) }
@@ -106,6 +140,11 @@ func (c *changing) pod() *corev1.Pod {
 	}
 	if c.below(2, "ends") == 0 {
 		p.DeletionTimestamp = &metav1.Time{Time: testkit.Start.Add(time.Minute)}
+	}
+	if c.below(3, "daemon") == 0 {
+		p.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: new(true),
+		}}
 	}
 	if c.below(3, "bound") > 0 {
 		p.Spec.NodeName = nodeName(c.below(4, "node"))

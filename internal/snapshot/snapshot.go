@@ -35,6 +35,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 		Strays: standing.Strays, Moves: standing.Moves, Exits: standing.Exits, Interruptions: standing.Interruptions,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
 		Arrivals: standing.Arrivals, Doubts: standing.Doubts, SettledUntil: seen.SettledUntil,
+		Standings: standing.Nodes, Rules: rules,
 	}
 	var before *model.Projection
 	if prev != nil {
@@ -160,11 +161,18 @@ func (b *builder) nodes(seen model.Observation) {
 		}
 	}
 	b.snap.Nodes = make([]*model.Node, 0, len(seen.Nodes)+b.toCome())
+	still := len(nominated) == 0 && b.still()
 	n := new(model.Node) // each in turn
 	for i := range seen.Nodes {
 		o := &seen.Nodes[i]
 		*n = model.Node{}
 		row := b.kept.row(o)
+		if still && asItWas(row, o) {
+			b.meet(row)
+			b.countNode(&b.snap.Groups[row.Group], row.Kind)
+			b.kept.rows, b.snap.Nodes = append(b.kept.rows, row), append(b.snap.Nodes, row)
+			continue
+		}
 		n.Name, n.Object, n.Shape, n.Group = o.Object.Name, o.Object, o.Shape, -1
 		n.Bound, n.Generation = o.Pods, o.Generation
 		var instance *provider.Instance
