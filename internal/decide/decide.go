@@ -159,7 +159,7 @@ func (m *maker) grow() {
 	m.up = scaleup.Plan(m.room.World, m.snap, m.policy, m.gate)
 	up, plan := &m.up, &m.plan
 	plan.Grow, plan.Pending, plan.Nodes, plan.LowerBound = up.Grow, up.Pending, up.Nodes, up.LowerBound
-	plan.Price, plan.PriceBound = up.Price, up.PriceBound
+	plan.Price, plan.PriceBound, plan.Tighter = up.Price, up.PriceBound, up.Tighter
 	plan.Notices, plan.Brakes, plan.Shares, plan.Unseen = up.Notices, up.Brakes, up.Shares, up.Unseen
 	for i := range up.Grow {
 		m.call(growCall(m.snap, m.policy, &up.Grow[i]))

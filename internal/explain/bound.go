@@ -103,6 +103,9 @@ func (a *answer) gap(w *schedsim.World, b *Bound, counts map[model.ClassID]int) 
 	if free > 0 && len(unasked) > 0 {
 		why = append(why, fmt.Sprintf("the expander %s does not ask for %s", first, strings.Join(unasked, " or ")))
 	}
+	if a.plan.Tighter != "" {
+		why = append(why, a.plan.Tighter)
+	}
 	if len(a.plan.Unseen) > 0 {
 		why = append(why, "the steps of the cycle were used up")
 	}

@@ -191,6 +191,8 @@ type Plan struct {
 	LowerBound int
 	Price      float64
 	PriceBound float64
+	// Tighter says why nodes that cost less were found for the pods and are not bought; empty if there were none.
+	Tighter string
 	// Wake is the earliest instant at which the same snapshot would give
 	// another plan; zero: never.
 	Wake time.Time

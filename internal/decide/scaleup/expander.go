@@ -30,7 +30,7 @@ var expanders [model.ExpanderCount]expander = [...]expander{
 	model.ByLeastWaste:  {(*planner).waste, asNumber("%.1f%%", 100)},
 	model.ByLeastNodes:  {func(_ *planner, o *option) float64 { return float64(o.nodes) }, asNumber("%.0f", 1)},
 	model.ByMostPods:    {func(_ *planner, o *option) float64 { return -float64(podsOf(o)) }, asNumber("%.0f", -1)},
-	model.ByPrice:       {(*planner).priceRatio, showPrice("%.2fx")},
+	model.ByPrice:       {(*planner).priceRatio, showPrice("%.2f times the least")},
 	model.ByPriority:    {(*planner).byPriority, (*planner).showPriority},
 	model.AtRandom:      {(*planner).dice, func(*planner, float64) string { return "" }},
 	model.ByPricePerPod: {(*planner).pricePerPod, showPrice("%.4g")},

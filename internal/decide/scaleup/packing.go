@@ -214,10 +214,28 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	for i, q := range bulk {
 		ok = ok && q.left <= after.bulk[i].left
 	}
-	if !ok || now >= cost || now+pl.unbound(p, since, orders) >= cost+unbound {
+	if !ok || now >= cost {
+		pl.back(since, bulk)
+		pl.growByGroups(bulk)
+		return
+	}
+	if then := pl.unbound(p, since, orders); now+then >= cost+unbound {
+		pl.tighter = pl.passedOver(now, now+then, cost+unbound)
 		pl.back(since, bulk)
 		pl.growByGroups(bulk)
 	}
+}
+
+// passedOver says of nodes that cost less why they are not bought: bound in another order, the pods may need more
+// nodes, with which they cost as much as what is bought comes to then, or more (ADR 55).
+func (pl *planner) passedOver(cost, then, instead int64) string {
+	if !pl.first().AsksForLowPrice() {
+		return "a tighter packing was found and is not bought: if the scheduler binds the pods in another order, more " +
+			"may have to be bought after it than after this one"
+	}
+	return fmt.Sprintf("nodes for %.2f per hour were found and are not bought: if the scheduler binds the pods in "+
+		"another order, they may come to %.2f, and these to %.2f", float64(cost)/priceUnits, float64(then)/priceUnits,
+		float64(instead)/priceUnits)
 }
 
 // buy carries out a packing. A node takes what the scheduler's plugins let onto it, which may be less

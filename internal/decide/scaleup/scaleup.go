@@ -33,10 +33,12 @@ type Result struct {
 	LowerBound int
 	Price      float64
 	PriceBound float64
-	Options    int
-	Notices    []provider.Notice
-	Brakes     []model.Brake
-	Shares     []model.PoolShareOf
+	// Tighter is as in model.Plan.
+	Tighter string
+	Options int
+	Notices []provider.Notice
+	Brakes  []model.Brake
+	Shares  []model.PoolShareOf
 	// Unseen are the digests of the classes that the steps did not suffice for.
 	Unseen []string
 	// Wake is when pods that wish to wait stop waiting, zero if there are none.
@@ -225,6 +227,7 @@ type planner struct {
 	// opening are the limits before anything is bought, proven what packing has found of all plans.
 	opening *limits
 	proven  proof
+	tighter string // what a better packing was not bought for
 	heads   []head // groups with a template, in order of id
 	list    []*waiting
 	step    *waiting // the class that the scheduler is believed of, nil if there is none
@@ -547,7 +550,7 @@ func (pl *planner) result() Result {
 	pl.stepped(pl.step)
 	notices, until := pl.notices()
 	r := Result{
-		Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes,
+		Tighter: pl.tighter, Options: pl.options, Wake: earliest(pl.wake, until), Notices: notices, Brakes: pl.brakes,
 		Shares: pool.Shown(pl.limits.s, pl.limits.pooled),
 	}
 	loads := pl.w.Planned()

@@ -49,8 +49,13 @@ func (pl *planner) packWhole() {
 	for i, q := range pl.list {
 		ok = ok && q.left <= was.bulk[i].left
 	}
-	if ok && settled && now < cost && now+pl.unbound(p, pl.begin, orders) < cost+unbound {
-		return
+	if ok && settled && now < cost {
+		then := pl.unbound(p, pl.begin, orders)
+		if now+then < cost+unbound {
+			pl.tighter = ""
+			return
+		}
+		pl.tighter = pl.passedOver(now, now+then, cost+unbound)
 	}
 	pl.restore(old, was, domains)
 }
