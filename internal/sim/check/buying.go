@@ -144,6 +144,8 @@ const (
 	shownIfAsTold = 7 * time.Minute
 	// brake is how long one such node tells of the next.
 	brake = time.Hour
+	// busy is for how long a scheduler that binds other pods of the class may just not have got to these.
+	busy = 30 * time.Minute
 )
 
 // helped errs to silence where a node's use depends on more than the node.
@@ -170,11 +172,11 @@ func helped(j *Judge, e *Event) {
 				useless = nil // it is used, or was
 				break
 			}
-			took := shownIfAsTold
+			from, took := later(n.changed, minTime(t.lastBound(e.Class), n.changed.Add(busy))), shownIfAsTold
 			if n.differs {
-				took = shown
+				from, took = n.changed, shown
 			}
-			if n.tainted == "" && !n.withheld && !n.drifted && n.cordoned == "" && j.since(n.changed) > took+j.tolerance() &&
+			if n.tainted == "" && !n.withheld && !n.drifted && n.cordoned == "" && j.since(from) > took+j.tolerance() &&
 				j.since(n.changed) < brake {
 				useless = n
 			}
@@ -197,6 +199,16 @@ func helped(j *Judge, e *Event) {
 			"while they wait", e.Call, useless.name, j.stamp(useless.changed))
 	}
 	j.test(true, e, "", "")
+}
+
+// lastBound is when the youngest pod of a class that runs was bound.
+func (t *truth) lastBound(class string) (at time.Time) {
+	for _, p := range t.pods {
+		if p.class == class && p.node != "" {
+			at = later(at, p.bound)
+		}
+	}
+	return at
 }
 
 // together is how far apart the nodes of one growth may come up.
