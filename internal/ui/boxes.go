@@ -75,6 +75,8 @@ const (
 	perBar    = 20
 )
 
+func barred(v *View) bool { return len(v.Nodes) > mostSmall }
+
 // rowsOf lays out the nodes of a view. Groups without nodes are rows, too.
 func rowsOf(v *View) []Row {
 	w, h := 15, 34
@@ -99,7 +101,7 @@ func rowsOf(v *View) []Row {
 			rows = append(rows, Row{})
 		}
 		block := Block{Zone: v.Nodes[i].Zone}
-		if len(v.Nodes) > mostSmall {
+		if barred(v) {
 			block.bars(v.Nodes[i:end])
 		} else {
 			block.boxes(v.Nodes[i:end], w, h)

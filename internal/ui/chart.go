@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decisions"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -17,11 +18,19 @@ type Chart struct {
 	Width, Height float64 // of the plot, without its labels
 	Left          float64
 	Areas         []Area
-	Waiting       string // a path
+	Waiting       string // a path; empty if no pod waited
 	Lines         []Tick // across, by number of nodes
 	Times         []Tick
+	Moments       []Moment
 	Marks         []Mark
 	From, To      time.Time
+}
+
+// Moment is what one sees of a time by pointing at it: the strip from X on says the numbers of a sample.
+type Moment struct {
+	X, Width float64
+	Time     time.Time
+	Words    string
 }
 
 // Area is one group.
@@ -38,9 +47,10 @@ type Tick struct {
 	Time  time.Time
 }
 
-// Mark is a decision that bought or removed something.
+// Mark is a decision that bought or removed something. Label is by how many nodes, where there is room for it.
 type Mark struct {
 	X        float64
+	Label    string
 	Decision *decisions.Decision
 }
 
@@ -50,6 +60,8 @@ const (
 	chartRight                         = 8.0
 	mostAreas                          = 8 // the smaller groups are one area
 	mostMarks                          = 60
+	mostMoments                        = 60
+	labelWidth                         = 34.0 // of a mark
 )
 
 // chartOf draws samples; nil where there are too few.
@@ -84,24 +96,83 @@ func chartOf(samples []sample, made []decisions.Decision) *Chart {
 			base[i] += col[i]
 		}
 	}
-	var waiting strings.Builder
-	for i := range samples {
-		fmt.Fprintf(&waiting, "%s%v %v", map[bool]string{true: "M", false: "L"}[i == 0], x(samples[i].at),
-			y(float64(samples[i].waiting)))
-	}
-	c.Waiting = waiting.String()
+	c.Waiting = waitingLine(samples, x, y)
+	c.Moments = momentsOf(samples, x)
 	const ticks = 4
 	for i := range ticks + 1 {
 		t := c.From.Add(c.To.Sub(c.From) * time.Duration(i) / ticks)
 		c.Times = append(c.Times, Tick{At: x(t), Label: t.UTC().Format("15:04"), Time: t})
 	}
+	c.mark(made, x)
+	return c
+}
+
+// waitingLine is how many pods waited.
+func waitingLine(samples []sample, x func(time.Time) float64, y func(float64) float64) string {
+	if !slices.ContainsFunc(samples, func(s sample) bool { return s.waiting > 0 }) {
+		return ""
+	}
+	var b strings.Builder
+	for i := range samples {
+		fmt.Fprintf(&b, "%s%v %v", map[bool]string{true: "M", false: "L"}[i == 0], x(samples[i].at),
+			y(float64(samples[i].waiting)))
+	}
+	return b.String()
+}
+
+// momentsOf are strips that leave no gap, each about the sample in its middle.
+func momentsOf(samples []sample, x func(time.Time) float64) (out []Moment) {
+	each := (len(samples) + mostMoments - 1) / mostMoments
+	for i := 0; i < len(samples)-1; i += each {
+		s, end := &samples[min(i+each/2, len(samples)-1)], min(i+each, len(samples)-1)
+		nodes := 0
+		for _, g := range s.sizes {
+			nodes += int(g.nodes)
+		}
+		words := plural(nodes, "node", "nodes")
+		if s.waiting > 0 {
+			words += ", " + plural(int(s.waiting), "pod waits", "pods wait")
+		}
+		from := x(samples[i].at)
+		out = append(out, Moment{X: from, Width: part(x(samples[end].at) - from), Time: s.at, Words: words})
+	}
+	return out
+}
+
+// mark adds the decisions of the chart's time, given with the newest first. Labels stand to the left of their marks.
+func (c *Chart) mark(made []decisions.Decision, x func(time.Time) float64) {
 	for i := range made {
 		d := &made[i]
-		if (d.Nodes > 0 || len(d.Calls) > 0) && !d.Time.Before(c.From) && !d.Time.After(c.To) && len(c.Marks) < mostMarks {
-			c.Marks = append(c.Marks, Mark{x(d.Time), d})
+		if d.Nodes == 0 && len(d.Calls) == 0 || d.Time.Before(c.From) || d.Time.After(c.To) || len(c.Marks) == mostMarks {
+			continue
+		}
+		m := Mark{X: x(d.Time), Decision: d}
+		if m.X >= c.Left+labelWidth {
+			m.Label = changeOf(d)
+		}
+		if n := len(c.Marks); n > 0 && c.Marks[n-1].X < m.X+labelWidth {
+			c.Marks[n-1].Label = ""
+		}
+		c.Marks = append(c.Marks, m)
+	}
+}
+
+// changeOf is by how many nodes a decision changed the cluster; empty if by none.
+func changeOf(d *decisions.Decision) string {
+	removed := 0
+	for i := range d.Calls {
+		if d.Calls[i].Verb == model.Remove {
+			removed++
 		}
 	}
-	return c
+	var parts []string
+	if d.Nodes > 0 {
+		parts = append(parts, "+"+number(d.Nodes))
+	}
+	if removed > 0 {
+		parts = append(parts, "−"+number(removed))
+	}
+	return strings.Join(parts, " ")
 }
 
 // steps is the outline of an area over another one.
@@ -113,8 +184,8 @@ func steps(samples []sample, col, base []float64, x func(time.Time) float64, y f
 		fmt.Fprintf(&b, "H%vV%v", x(samples[i].at), y(base[i]+col[i]))
 	}
 	fmt.Fprintf(&b, "V%v", y(base[last]))
-	for i := last; i > 0; i-- {
-		fmt.Fprintf(&b, "V%vH%v", y(base[i]), x(samples[i-1].at))
+	for i := last; i > 0; i-- { // a size holds until the next sample, below as above
+		fmt.Fprintf(&b, "V%vH%v", y(base[i-1]), x(samples[i-1].at))
 	}
 	return b.String() + "Z"
 }

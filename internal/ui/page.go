@@ -27,6 +27,7 @@ var staticFiles embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent": percent, "money": money, "number": number, "clock": clock, "ago": ago, "box": box,
 	"plural": plural, "list": list, "tab": tabOf, "memory": memory, "cores": cores, "verdict": verdictIn, "until": until,
+	"millis": millis, "alike": alike, "perBar": func() int { return perBar },
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // Page is what a template gets.
@@ -152,6 +153,9 @@ func (s *Server) nowPage(p *Page, _ *http.Request) {
 	p.Decisions = s.book.List(shownDecisions)
 	p.Hour = chartOf(p.history.last(time.Hour), s.book.List(decisions.DefaultCount))
 }
+
+// Barred reports whether the nodes are too many for a box each.
+func (p *Page) Barred() bool { return barred(p.View) }
 
 // First are the classes that the first view shows.
 func (p *Page) First() []Class { return p.View.Pods[:min(shownClasses, len(p.View.Pods))] }
@@ -348,7 +352,46 @@ func verdictIn(d *decisions.Decision, i int) decisions.Verdict { return d.Verdic
 
 func percent(share float64) string { return strconv.Itoa(int(math.Round(share*100))) + " %" }
 
-func money(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+// alike puts groups with the same verdict of a decision together, in their order.
+func alike(groups []decisions.GroupVerdict) (out []sameVerdict) {
+	for _, g := range groups {
+		i := slices.IndexFunc(out, func(s sameVerdict) bool { return s.Verdict == g.Verdict })
+		if i < 0 {
+			i = len(out)
+			out = append(out, sameVerdict{Verdict: g.Verdict})
+		}
+		if g.Group != "" {
+			out[i].Groups = append(out[i].Groups, g.Group)
+		}
+	}
+	return out
+}
+
+type sameVerdict struct {
+	Groups  []provider.GroupID
+	Verdict int
+}
+
+// money groups thousands by a thin space.
+func money(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 2, 64)
+	if v < 1000 {
+		return text
+	}
+	whole, err := strconv.Atoi(text[:len(text)-3])
+	if err != nil {
+		return text // more than anything costs
+	}
+	return number(whole) + text[len(text)-3:]
+}
+
+// millis is a time in milliseconds, with a fraction only where there is nothing else.
+func millis(v float64) string {
+	if v < 1 {
+		return strconv.FormatFloat(v, 'f', 1, 64) + " ms"
+	}
+	return number(int(math.Round(v))) + " ms"
+}
 
 // number groups thousands by a thin space.
 func number(n int) string {

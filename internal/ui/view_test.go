@@ -139,6 +139,22 @@ func TestPodsAreLinked(t *testing.T) {
 	}
 }
 
+// The legend tells what is drawn: a box for each node, or bars where those would be too many.
+func TestTheLegendTellsWhatIsDrawn(t *testing.T) {
+	s := served(t, true, busy)
+	p := &Page{scene: s.scene(), View: s.scene().View(), Title: "Now", Tab: "now"}
+	p.Rows = rowsOf(p.View)
+	if text := string(s.render(p)); !strings.Contains(text, "memory is<") || strings.Contains(text, "a bar is") {
+		t.Errorf("boxes are drawn:\n%s", text)
+	}
+	p.View = &View{Nodes: make([]Node, mostSmall+1)}
+	p.Rows = rowsOf(p.View)
+	text := string(s.render(p))
+	if strings.Contains(text, "memory is<") || !strings.Contains(text, "a bar is up to 20 of them") {
+		t.Errorf("bars are drawn:\n%s", text[:1000])
+	}
+}
+
 // streamed is a response that may have a deadline, as those of real connections.
 type streamed struct{ *httptest.ResponseRecorder }
 

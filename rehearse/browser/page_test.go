@@ -149,20 +149,26 @@ func TestTheLeaderIsAway(t *testing.T) {
 		`document.querySelector("#lost").hidden`, 20*time.Second)
 }
 
-// 5,000 nodes are readable, and an update of them costs a frame less than 100 ms of scripting.
-func TestManyNodes(t *testing.T) {
-	l := lead(t)
+// many is a cluster of so many nodes in three groups, and pods on a fifth of them.
+func many(nodes int) string {
 	var text strings.Builder
 	for _, zone := range []string{"a", "b", "c"} {
 		fmt.Fprintf(&text, "group g-%s max=3000 cpu=4 memory=16Gi zone=%s\n", zone, zone)
 	}
-	for i := range 5000 {
+	for i := range nodes {
 		fmt.Fprintf(&text, "node n%04d group=g-%c\n", i, 'a'+i%3)
 	}
-	for i := range 1000 {
+	for i := range nodes / 5 {
 		fmt.Fprintf(&text, "pods p%04d count=1 cpu=3 memory=1Gi node=n%04d\n", i, i)
 	}
-	l.shows(text.String())
+	return text.String()
+}
+
+// 5,000 nodes are readable, and an update of them costs a frame less than 100 ms of scripting.
+func TestManyNodes(t *testing.T) {
+	l := lead(t)
+	text := many(5000)
+	l.shows(text)
 	b := browser.Open(t, l.url)
 	b.Go("/")
 	b.Await("the bars", `document.querySelectorAll(".bar").length >= 250`, 10*time.Second)
@@ -174,12 +180,30 @@ func TestManyNodes(t *testing.T) {
 	}
 	browser.Eval[bool](b, `(window.long = 0, new PerformanceObserver(l => { for (const e of l.getEntries()) `+
 		`window.long = Math.max(window.long, e.duration) }).observe({type: "longtask"}), true)`)
-	l.shows(text.String() + "pods late count=3 cpu=30 memory=1Gi\n")
+	l.shows(text + "pods late count=3 cpu=30 memory=1Gi\n")
 	b.Await("the update", `document.querySelector(".q")?.innerText.includes("default/late")`, 5*time.Second)
 	if long := browser.Eval[float64](b, "window.long"); long > 100 {
 		t.Errorf("an update takes %v ms of a frame", long)
 	}
 	b.Picture("5000-nodes")
+}
+
+// A place in the chart says the numbers of its time, and a dot what was decided; a click opens the decision.
+func TestTheChartIsPointedAt(t *testing.T) {
+	l := lead(t)
+	l.shows(calm)
+	l.shows(calm + "pods api count=6 cpu=3 memory=1Gi\n")
+	l.shows(calm + "pods giant count=2 cpu=30 memory=1Gi\n")
+	b := browser.Open(t, l.url)
+	b.Go("/")
+	at := browser.Eval[string](b, `(() => { const r = document.querySelector(".moment:nth-of-type(2)").getBoundingClientRect(); `+
+		`return document.elementFromPoint(r.x + r.width / 4, r.y + r.height / 2).textContent })()`)
+	if !strings.HasSuffix(at, ": 1 node, 6 pods wait") || strings.Contains(at, "UTC") {
+		t.Errorf("the chart says %q", at)
+	}
+	browser.Eval[bool](b, `(document.querySelector(".chart circle").parentElement.dispatchEvent(new MouseEvent("click", `+
+		`{bubbles: true})), true)`)
+	b.Await("the decision", `document.querySelector("h1").innerText.startsWith("Buys")`, 5*time.Second)
 }
 
 // Names that are made to break out of the page are text on it; every view of it stays whole.

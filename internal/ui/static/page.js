@@ -15,7 +15,8 @@ function localize(root) {
     t.title = at.toLocaleString();
   }
   for (const t of root.querySelectorAll("[data-time]")) {
-    t.textContent = new Date(t.dataset.time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const says = new Date(t.dataset.time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) + (t.dataset.after ?? "");
+    if (t.textContent !== says) t.textContent = says;
   }
 }
 
