@@ -74,6 +74,16 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	return m.finish()
 }
 
+// Serve makes the part of a plan by which pods that wait get room. What removes and replaces nodes comes after it, and
+// lets none in.
+func (d *Decider) Serve(s *model.Snapshot, p model.Policy) model.Plan {
+	d.load(s)
+	if s.Unhealthy != nil {
+		return halted(s, p)
+	}
+	return d.serve(s, p).plan
+}
+
 // serve begins a plan with all that pods get room by.
 func (d *Decider) serve(s *model.Snapshot, p model.Policy) *maker {
 	m := &maker{

@@ -3,6 +3,7 @@ package decide_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -60,6 +61,7 @@ func TestScenarios(t *testing.T) {
 				}
 				snap := s.Snapshot(p)
 				plan := decide.Decide(snap, p)
+				checkServe(t, snap, p, &plan)
 				var notices strings.Builder
 				for _, n := range plan.Notices {
 					fmt.Fprintf(&notices, "notice %s: %s\n", n.Code, n.Message)
@@ -71,6 +73,19 @@ func TestScenarios(t *testing.T) {
 			return ""
 		})
 	})
+}
+
+// checkServe: what a plan serves pods by is what the whole plan does.
+func checkServe(t *testing.T, s *model.Snapshot, p model.Policy, whole *model.Plan) {
+	t.Helper()
+	var d decide.Decider
+	defer d.Close()
+	part := d.Serve(s, p)
+	if !reflect.DeepEqual(part.Pending, whole.Pending) || !reflect.DeepEqual(part.Grow, whole.Grow) ||
+		part.Nodes != whole.Nodes {
+		t.Errorf("the part that serves pods differs:\n%+v\n%+v\nfrom that of the whole plan:\n%+v\n%+v", part.Pending,
+			part.Grow, whole.Pending, whole.Grow)
+	}
 }
 
 // set changes one thing of the policy.

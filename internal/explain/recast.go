@@ -66,6 +66,9 @@ func runs(s *model.Snapshot, class model.ClassID) bool {
 
 // renumber replaces the numbers of classes, but for those of pods that wait.
 func renumber(s *model.Snapshot, final []model.ClassID) {
+	if kept(final) {
+		return // a cluster whose nodes are as they were is loaded at less cost
+	}
 	fix := func(batches []model.Batch) []model.Batch {
 		out := slices.Clone(batches)
 		for i := range out {
@@ -97,6 +100,16 @@ func renumber(s *model.Snapshot, final []model.ClassID) {
 	for k, id := range s.Numbers {
 		s.Numbers[k] = final[id]
 	}
+}
+
+// kept reports whether each class keeps its number.
+func kept(final []model.ClassID) bool {
+	for i, id := range final {
+		if id != model.ClassID(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // pendingAs are the pods that wait, those of one class as those of another.

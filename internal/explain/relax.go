@@ -178,7 +178,7 @@ func (r *relaxer) try(steps ...step) *try {
 	}
 	r.tries++
 	s, p, class := r.changed(steps)
-	t := &try{plan: r.decider.Decide(s, p)}
+	t := &try{plan: r.decider.Serve(s, p)}
 	for i := range t.plan.Pending {
 		if v := &t.plan.Pending[i]; v.Class == class {
 			t.verdict = v
@@ -204,7 +204,6 @@ func leftBeside(p *model.Plan, class model.ClassID) (n int) {
 // changed is a copy of the snapshot and the policy with some steps taken, and the class of the pods in it.
 func (r *relaxer) changed(steps []step) (*model.Snapshot, model.Policy, model.ClassID) {
 	s, p := *r.snap, r.policy
-	p.ScaleDown.Enabled = false // nothing that a removal does lets pods in
 	s.Groups, s.Pools = slices.Clone(s.Groups), slices.Clone(s.Pools)
 	var pod *corev1.Pod
 	wide := false
