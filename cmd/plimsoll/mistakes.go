@@ -90,10 +90,10 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 
 // flagMistake adds to an error about flags what the person may have meant.
 func flagMistake(cmd *cobra.Command, err error) error {
-	if meant := config.DurationMeant(err); meant != err {
+	if meant := config.ValueMeant(err); meant != err {
 		return misuse{meant}
 	}
-	if before := cmd.Flags().Args(); !cmd.HasParent() && len(before) > 0 {
+	if before := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(before) > 0 {
 		return unknownCommand(cmd, before) // which is the first mistake
 	}
 	unknown := (*pflag.NotExistError)(nil)

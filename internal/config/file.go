@@ -72,7 +72,7 @@ func (f *Flags) load() error {
 		}
 		f.fromFile[flag.Name] = v
 		if err := give(f.set, flag, v.Texts); err != nil {
-			errs = append(errs, doc.Wrong(v.Path, "%w", DurationMeant(err)))
+			errs = append(errs, doc.Wrong(v.Path, "%w", ValueMeant(err)))
 			f.misread[flag.Name] = true
 		}
 	}

@@ -41,14 +41,26 @@ func (l *minMax) Set(s string) error {
 	return nil
 }
 
-// DurationMeant adds to the error about a flag that is a duration what a person may have meant.
-// Of another error it is that error.
-func DurationMeant(err error) error {
+// ValueMeant adds to the error about a flag's value what a person may have meant. Of another error it is that error.
+func ValueMeant(err error) error {
 	invalid := (*pflag.InvalidValueError)(nil)
-	if !errors.As(err, &invalid) || invalid.GetFlag().Value.Type() != "duration" {
+	if !errors.As(err, &invalid) {
 		return err
 	}
-	value := invalid.GetValue()
+	switch invalid.GetFlag().Value.Type() {
+	case "duration":
+		return durationMeant(err, invalid.GetValue())
+	case "bool":
+		return fmt.Errorf("%w: write true or false", err)
+	case "int", "int32", "int64":
+		return fmt.Errorf("%w: write a whole number such as 10", err)
+	case "float32", "float64":
+		return fmt.Errorf("%w: write a number such as 0.5", err)
+	}
+	return err
+}
+
+func durationMeant(err error, value string) error {
 	if _, bad := time.ParseDuration(value + "s"); bad == nil {
 		return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, value)
 	}

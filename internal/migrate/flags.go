@@ -118,7 +118,7 @@ func read(pieces []located, env map[string]string, providers []wiring.Entry) (co
 			f.resolved = f.value
 			line.unchecked = append(line.unchecked, f)
 		} else if err := set.Parse([]string{flag{name: f.name, value: resolved, bare: f.bare}.String()}); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.field, config.DurationMeant(err)))
+			errs = append(errs, fmt.Errorf("%s: %w", f.field, config.ValueMeant(err)))
 		}
 		known = append(known, f)
 	}
