@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"html/template"
 	"maps"
 	"regexp"
 	"strconv"
@@ -128,6 +129,19 @@ func TestNumbers(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// Without script, a time of these hours is short, and another one has its date.
+func TestTimesHaveTheirDate(t *testing.T) {
+	near, far := time.Now().UTC().Add(-time.Hour), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for got, want := range map[template.HTML]string{
+		clock(near): near.Format(">15:04:05 UTC<"), clock(far): ">2026-01-02 03:04:05 UTC<",
+		ago(near): near.Format(">since 15:04:05 UTC<"), at(far): ">at 2026-01-02 03:04:05 UTC<",
+	} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("%s, not %s", got, want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ var templateFiles embed.FS
 var staticFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent": percent, "money": money, "number": number, "clock": clock, "ago": ago, "box": box,
+	"percent": percent, "money": money, "number": number, "clock": clock, "ago": ago, "at": at, "box": box,
 	"plural": plural, "list": list, "tab": tabOf, "memory": memory, "cores": cores, "verdict": verdictIn, "until": until,
 	"millis": millis, "alike": alike, "perBar": func() int { return perBar },
 }).ParseFS(templateFiles, "templates/*.html"))
@@ -419,9 +419,22 @@ func timeTag(t time.Time, class, layout string) template.HTML {
 		t.Format(layout)))
 }
 
-func clock(t time.Time) template.HTML { return timeTag(t, "clock", "15:04:05 UTC") }
-func ago(t time.Time) template.HTML   { return timeTag(t, "ago", "since 15:04:05 UTC") }
-func until(t time.Time) template.HTML { return timeTag(t, "clock", "15:04:05 UTC") }
+func clock(t time.Time) template.HTML { return timeTag(t, "clock", dated(t, "15:04:05 UTC")) }
+func ago(t time.Time) template.HTML   { return timeTag(t, "ago", "since "+dated(t, "15:04:05 UTC")) }
+func until(t time.Time) template.HTML { return clock(t) }
+
+// at is a moment that the script shows as how long ago it was.
+func at(t time.Time) template.HTML { return timeTag(t, "ago", "at "+dated(t, "15:04:05 UTC")) }
+
+// dated puts the date before a layout for times that are not of these hours.
+func dated(t time.Time, layout string) string {
+	if d := time.Since(t); d > halfDay || d < -halfDay {
+		return "2006-01-02 " + layout
+	}
+	return layout
+}
+
+const halfDay = 12 * time.Hour
 
 // list writes some names, and how many more there are.
 func list(names []provider.GroupID) string {

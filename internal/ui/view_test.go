@@ -155,6 +155,17 @@ func TestTheLegendTellsWhatIsDrawn(t *testing.T) {
 	}
 }
 
+// Who walks through the page by keyboard gets past its nodes, however many there are.
+func TestAWayPastTheNodes(t *testing.T) {
+	s := served(t, true, busy)
+	text := asked(t.Context(), s, "/").Body.String()
+	skip, node := strings.Index(text, `href="#waiting"`), strings.Index(text, `class="node`)
+	to := strings.Index(text, `id="waiting" tabindex="-1"`)
+	if skip < 0 || skip > node || to < strings.LastIndex(text, `class="node`) || to > strings.Index(text, `id="h-p"`) {
+		t.Errorf("the way past the nodes is at %d, the first node at %d, the end at %d:\n%s", skip, node, to, text)
+	}
+}
+
 // streamed is a response that may have a deadline, as those of real connections.
 type streamed struct{ *httptest.ResponseRecorder }
 

@@ -63,8 +63,8 @@ func TestContrast(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/pending", "/nodes", "/decisions", "/groups", "/cost", "/node/n1", "/group/general",
-		"/decision/last"} {
+	for _, path := range []string{"/", "/pending", "/nodes", "/decisions", "/groups", "/cost", "/node/n1",
+		"/group/general", "/decision/last"} {
 		see(path)
 	}
 	l.shows(many(2000) + "node left group=g-a\ndrain left stage=Evicting since=1m began=2m\n")

@@ -6,10 +6,13 @@ let heard = Date.now(); // when the last look was heard of, by this clock
 
 const span = (s) => s < 60 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)} min` : s < 86400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
 
+const halfDay = 12 * 3600_000; // milliseconds; times that are farther away have their date
+
 // Times are shown in the browser's zone. Below a day, a beginning is shown as how long ago it was.
 function localize(root) {
   for (const t of root.querySelectorAll("time")) {
-    const at = new Date(t.dateTime), text = at.toLocaleTimeString();
+    const at = new Date(t.dateTime), near = Math.abs(Date.now() - at) < halfDay;
+    const text = near ? at.toLocaleTimeString() : at.toLocaleString();
     const says = t.className === "ago" ? `${span(Math.max(0, Math.round((Date.now() - at) / 1000)))} ago` : text;
     if (t.textContent !== says) t.textContent = says;
     t.title = at.toLocaleString();
