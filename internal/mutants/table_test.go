@@ -225,6 +225,8 @@ var table = []mutant{
 		`return b.demanded(n.Group)`, `return nil`},
 	{"M3: an old node that is not ready goes at once", "internal/decide/scaledown/start.go", unit,
 		`if _, v := b.early(c, since); v != nil {`, `if _, v := b.early(c, since); v != nil && false {`},
+	{"M3: a move takes what is on its way for pods that wait", "internal/decide/reserve/moves.go", unit,
+		`return stage == model.MoveEmptying || due[n.Group] < 0`, `return stage == model.MoveEmptying`},
 	{"M3: what a move buys holds its old nodes", "internal/growth/group.go", play,
 		`if t.Growth = o.Ended; !o.Call.Reason.OfMove() {`, `if t.Growth = o.Ended; true {`},
 	{"M6: others take the place of a move in the budgets", "internal/decide/scaledown/scaledown.go", unit,

@@ -72,22 +72,42 @@ func (r *Room) PlaceMoves() {
 // moverFor moves pods onto nodes that stay, those that are bought for moves first: what other nodes have is left for
 // pods of nodes that nothing needs.
 func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
-	awaited := r.awaited()
+	awaited, due := r.awaited(), r.due()
 	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool {
-		return r.replaced[id] != nil || awaited[r.snap.Nodes[id].Name]
+		n := r.snap.Nodes[id]
+		if r.replaced[id] != nil || awaited[n.Name] {
+			return true
+		}
+		if n.Kind == model.Ready {
+			return false
+		}
+		due[n.Group]--
+		return stage == model.MoveEmptying || due[n.Group] < 0
 	})
-	if stage == model.MoveEmptying {
-		hosts = ReadyOnly(r.snap, hosts)
-	}
 	other := func(id model.NodeID) int {
-		kind := r.snap.Nodes[id].Kind
-		if r.bought[id] != nil || stage == model.MoveBuying && (kind == model.Coming || kind == model.Booting) {
+		if r.bought[id] != nil || r.snap.Nodes[id].Kind != model.Ready {
 			return 0
 		}
 		return 1
 	}
 	slices.SortStableFunc(hosts, func(a, b model.NodeID) int { return other(a) - other(b) })
 	return r.World.Mover(hosts, r.policy.ScaleDown.StepLimit)
+}
+
+// due counts, by group, the nodes on their way that were bought for moves. Others are for pods that wait: a move whose
+// own nodes came up different would take them, and more be bought for those pods, one after the other.
+func (r *Room) due() map[int]int {
+	out := map[int]int{}
+	for i := range r.snap.Moves {
+		m := &r.snap.Moves[i]
+		for _, c := range m.Comes {
+			at := slices.IndexFunc(r.snap.Groups, func(g model.Group) bool { return g.ID == c.Group })
+			if m.Stage == model.MoveBuying && at >= 0 {
+				out[at] += c.Count - len(c.Nodes)
+			}
+		}
+	}
+	return out
 }
 
 // bindsWithin is how long the room on a node that has come is left for the pods that it was bought for.
