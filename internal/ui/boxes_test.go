@@ -43,7 +43,10 @@ func TestCost(t *testing.T) {
 		t.Errorf("%+v, not %+v", c, want)
 	}
 	page := &Page{scene: s.scene(), Title: "Cost", Tab: "cost", View: s.scene().View()}
-	if text := string(s.render(page)); !strings.Contains(text, "<b>2.00</b>") || !strings.Contains(text, "<b>0.38</b>") {
-		t.Errorf("the page has no cost:\n%s", text)
+	text := string(s.render(page))
+	for _, want := range []string{"<b>2.00</b>", "idle, 69 %", "<b>0.38</b>", "stranded, 19 %", `1.38 <span class="soft">69 %`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
 	}
 }

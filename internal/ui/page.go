@@ -27,7 +27,7 @@ var staticFiles embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent": percent, "money": money, "number": number, "clock": clock, "ago": ago, "at": at, "box": box,
 	"plural": plural, "list": list, "tab": tabOf, "memory": memory, "cores": cores, "verdict": verdictIn, "until": until,
-	"millis": millis, "alike": alike, "perBar": func() int { return perBar },
+	"millis": millis, "share": ratio, "alike": alike, "perBar": func() int { return perBar },
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // Page is what a template gets.
@@ -326,7 +326,7 @@ func (s *Server) decisionPage(p *Page, r *http.Request) {
 		p.miss("This decision is not kept any more. --decision-log keeps more of them, in a file.")
 		return
 	}
-	p.Decision, p.Title = &d, "Decision of "+d.Time.Format("15:04:05")
+	p.Decision, p.Title = &d, "Decision of "+d.Time.UTC().Format(dated(d.Time, "15:04:05 UTC"))
 }
 
 func (s *Server) nothing(p *Page, _ *http.Request) { p.miss("There is no such page.") }
