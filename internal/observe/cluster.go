@@ -32,11 +32,12 @@ type cluster struct {
 
 	frozenNodes []model.ObservedNode
 	nodesStale  bool
-	// order are the nodes that have an object, by name; nil after one came or went.
-	order         []*node
-	frozenUnbound []model.Pod
-	unboundStale  bool
-	checkAt       int // catalog size at which it is next checked for stale content
+	// order are the nodes that have an object, by name; nil after one came or went. touched are those of which the
+	// frozen list says what they were.
+	order, touched []*node
+	frozenUnbound  []model.Pod
+	unboundStale   bool
+	checkAt        int // catalog size at which it is next checked for stale content
 }
 
 // place is where a pod is, and its UID, since names are reused.
@@ -55,6 +56,8 @@ type node struct {
 	generation uint64
 	// shared: a caller has pods, which must not be written any more.
 	shared bool
+	// at is its place in the order, where there is one.
+	at int
 }
 
 // maxWords bounds the table of shared strings. When it is full it is emptied, which only costs
@@ -104,7 +107,16 @@ func (c *cluster) node(name string) *node {
 func (c *cluster) touchNode(n *node) {
 	c.bump()
 	n.generation = *c.generation
+	c.outdate(n)
+}
+
+// outdate notes that the frozen list does not say any more what a node is. A list of touched nodes that is as long as
+// that of all nodes stands for all.
+func (c *cluster) outdate(n *node) {
 	c.nodesStale = true
+	if len(c.touched) < len(c.order) {
+		c.touched = append(c.touched, n)
+	}
 }
 
 // forget drops an entry that nothing refers to any more.
@@ -258,7 +270,7 @@ func (c *cluster) putNode(obj *corev1.Node) {
 	if old != nil && sameNode(old, obj) {
 		// Its version must be taken in, since a write of ours may be awaited, but no decision
 		// depends on the change.
-		c.nodesStale = true
+		c.outdate(n)
 		return
 	}
 	n.shape = c.catalog.Shape(obj)
@@ -302,6 +314,17 @@ func (c *cluster) observed() []model.ObservedNode {
 		return c.frozenNodes
 	}
 	c.nodesStale = false
+	touched := c.touched
+	c.touched = c.touched[:0]
+	if len(touched) < len(c.order) {
+		c.frozenNodes = slices.Clone(c.frozenNodes)
+		for _, n := range touched {
+			if n.object != nil { // else its pods are known before it is
+				c.freeze(n)
+			}
+		}
+		return c.frozenNodes
+	}
 	if c.order == nil {
 		for _, n := range c.nodes {
 			if n.object != nil {
@@ -310,13 +333,20 @@ func (c *cluster) observed() []model.ObservedNode {
 		}
 		slices.SortFunc(c.order, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
-	out := make([]model.ObservedNode, len(c.order))
+	c.frozenNodes = make([]model.ObservedNode, len(c.order))
 	for i, n := range c.order {
-		n.shared = true
-		out[i] = model.ObservedNode{Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation}
+		n.at = i
+		c.freeze(n)
 	}
-	c.frozenNodes = out
-	return out
+	return c.frozenNodes
+}
+
+// freeze puts a node into the list that is given out.
+func (c *cluster) freeze(n *node) {
+	n.shared = true
+	c.frozenNodes[n.at] = model.ObservedNode{
+		Object: n.object, Shape: n.shape, Pods: slices.Clip(n.pods), Generation: n.generation,
+	}
 }
 
 // noNode are the pods that are bound to a node which has no object, by node.

@@ -2,11 +2,13 @@ package observe
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -352,4 +354,48 @@ func TestMemoryOfManyPods(t *testing.T) {
 		t.Errorf("%d MB", used)
 	}
 	runtime.KeepAlive(w)
+}
+
+// TestObservedSaysWhatChanged: a list of nodes in which only those are new that were touched says what one says that is
+// made of all, and what was given out before stays as it was.
+func TestObservedSaysWhatChanged(t *testing.T) {
+	dice := rand.New(rand.NewPCG(12, 2))
+	for range 300 {
+		some, all := newWatched(), newWatched()
+		var given, was []model.ObservedNode
+		for range 30 {
+			name, pod := fmt.Sprint("n", dice.IntN(4)), fmt.Sprint("p", dice.IntN(6))
+			event, version := dice.IntN(8), fmt.Sprint(dice.IntN(3))
+			for _, w := range []*watched{some, all} {
+				switch event {
+				case 0:
+					w.node1(testNode(name, func(n *corev1.Node) { n.ResourceVersion = version }))
+				case 1:
+					w.node1(testNode(name, notReady))
+				case 2:
+					w.dropNode(name)
+				case 3:
+					w.gone("ns", pod)
+				default:
+					w.pod(testPod("ns", pod, name))
+				}
+			}
+			if dice.IntN(3) > 0 {
+				continue
+			}
+			all.order = nil
+			got, want := some.observed(), all.observed()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("with what changed:\n%s", diff)
+			}
+			if diff := cmp.Diff(was, given); diff != "" {
+				t.Fatalf("what was given out changed:\n%s", diff)
+			}
+			given, was = got, []model.ObservedNode{}
+			for _, n := range got {
+				n.Object, n.Pods = n.Object.DeepCopy(), slices.Clone(n.Pods)
+				was = append(was, n)
+			}
+		}
+	}
 }
