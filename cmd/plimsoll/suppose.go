@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,10 @@ func (s *supposition) any() bool { return len(s.groups)+len(s.pods)+len(s.withou
 
 // apply changes the cluster, and the prices by which is decided.
 func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Writer) error {
-	for _, name := range s.without {
+	for i, name := range s.without {
+		if slices.Contains(s.without[:i], name) {
+			return misusef("--remove-node=%s is given twice", name)
+		}
 		lost, err := c.RemoveNode(name)
 		if err != nil {
 			return misusef("--remove-node: %w", err)
@@ -120,15 +124,24 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note strin
 		return "", fmt.Errorf("the group has %s already; --remove-node supposes one gone",
 			spelling.Count(len(g.Instances), "machine"))
 	}
-	if set["max"] && g.Max < g.Target {
-		return fmt.Sprintf("the group is asked for %s already: it does not grow, and nothing is removed for a maximum",
-			spelling.Count(g.Target, "node")), nil
+	return whatItMeans(g, set["max"], set["target"]), nil
+}
+
+// whatItMeans says of a group's maximum or target that was set what may be taken for something else.
+func whatItMeans(g *provider.Group, maximum, target bool) string {
+	var notes []string
+	if coming := g.Target - len(g.Instances); target && coming > 0 {
+		notes = append(notes, fmt.Sprintf("%s on the way: they are not there yet", spelling.Count(coming, "node")))
 	}
-	if set["target"] && g.Target > len(g.Instances) {
-		return fmt.Sprintf("%s on the way: they are not there yet",
-			spelling.Count(g.Target-len(g.Instances), "node")), nil
+	switch {
+	case g.Max >= g.Target:
+	case target:
+		notes = append(notes, fmt.Sprintf("that is above its maximum, %d: it does not grow", g.Max))
+	case maximum:
+		notes = append(notes, fmt.Sprintf("the group is asked for %s already: it does not grow, and nothing is removed for "+
+			"a maximum", spelling.Count(g.Target, "node")))
 	}
-	return "", nil
+	return strings.Join(notes, "; ")
 }
 
 // checkSet looks at the group of a --set, when all of them are done.

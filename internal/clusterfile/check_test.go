@@ -36,7 +36,7 @@ func TestWhatNoClusterIs(t *testing.T) {
 		budget("{minAvailable: -1}"):                            "spec.minAvailable: -1 is below 0",
 		budget("{maxUnavailable: 150%}"):                        `spec.maxUnavailable: "150%" is neither a number nor a share`,
 		budget("{minAvailable: half}"):                          `spec.minAvailable: "half" is neither a number nor a share`,
-		strings.ReplaceAll(nodeJSON, `"n1"`, `"n1","labels":7`): "stdin:1: Node n1: metadata.labels: it is of type number",
+		strings.ReplaceAll(nodeJSON, `"n1"`, `"n1","labels":7`): "stdin:1: Node n1: metadata.labels: want a map of fields, not a number",
 	} {
 		if _, err := read(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("read %q: error %v, want one with %q", text, err, want)
@@ -90,24 +90,24 @@ func TestNumbersThatNoClusterHas(t *testing.T) {
 		group("target: 2000000000"):           "inventory.groups[1].target: 2000000000 is not between",
 		group("pricePerHour: -1"):             "inventory.groups[1].pricePerHour: -1 is not a price",
 		group("pricePerHour: .nan"):           "stdin:4: pricePerHour: .nan: no number",
-		group("pricePerHour: 1e999"):          "inventory.groups[1].pricePerHour: it is of type string",
+		group("pricePerHour: 1e999"):          "inventory.groups[1].pricePerHour: want a number, not a text",
 		group("prices: [{perHour: -2}]"):      "inventory.groups[1].prices[0].perHour: -2 is not a price",
 		group("size: 3"):                      "Dump: inventory.groups[1].size: there is no such field",
-		group("min: many"):                    "Dump: inventory.groups[1].min: it is of type string, and not a whole number",
+		group("min: many"):                    "Dump: inventory.groups[1].min: want a whole number, not a text",
 		group("id: a"):                        `yaml: key "id" already set in map`,
-		group("min: 1.5"):                     "inventory.groups[1].min: 1.5 is not a whole number that fits into int",
+		group("min: 1.5"):                     "inventory.groups[1].min: want a whole number, not 1.5",
 		group("target: 1}, {id: b"):           `inventory.groups[2].id: "b" is there twice`,
 		group("target: 1}, {target: 2"):       "inventory.groups[2].id: missing",
 		dump("{pools: [{id: p, min: -2}]}"):   "inventory.pools[0].min: -2 is not between",
 		dump("{}") + "colour: red\n":          "Dump: colour: there is no such field",
 		"groups: [{id: a, target: -1}]\n":     "node groups: groups[0].target: -1 is not between",
 		"groups: [{id: a, mx: 1}]\n":          "node groups: groups[0].mx: there is no such field",
-		node("status: {capacity: {cpu: 4x}}"): "stdin:1: Node n1: status.capacity[cpu]: quantities must match",
+		node("status: {capacity: {cpu: 4x}}"): "stdin:1: Node n1: status.capacity[cpu]: \"4x\" is no quantity",
 		node("status: {capacity: {cpu: -4}}"): "Node n1: status.capacity[cpu]: -4 is below 0",
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}, {resources: {requests: {memory: lots}}}]}\n": "Pod p: spec.containers[1].resources.requests[memory]: quantities",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}, {resources: {requests: {memory: lots}}}]}\n": "Pod p: spec.containers[1].resources.requests[memory]: \"lots\" is no quantity",
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {requests: {cpu: -1}}}]}\n":        "Pod p: spec.containers[0].resources.requests[cpu]: -1 is below 0",
 		"apiVersion: plimsoll.dev/v2\nkind: Dump\ntime: \"2026-01-01T00:00:00Z\"\n":                                                  `stdin:1: Dump: apiVersion: "plimsoll.dev/v2" is not known; want plimsoll.dev/v1alpha1`,
-		"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: yesterday\n":                                                           "Dump: time: parsing time",
+		"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\ntime: yesterday\n":                                                           `Dump: time: "yesterday" is no time`,
 	} {
 		_, err := read(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "stdin:") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // node is a node of a group as kubectl prints it; more are further lines of it.
@@ -167,5 +168,15 @@ func TestNotesOfTwoClusters(t *testing.T) {
 		": are the files of one cluster?"
 	if notes := c.Notes(); len(c.Objects) != 2 || !slices.Contains(notes, want) {
 		t.Errorf("%d objects, want 2, and the notes have no %q:\n%s", len(c.Objects), want, strings.Join(notes, "\n"))
+	}
+}
+
+// TestATargetAboveTheMaximumIsTold: such a group looks as if it could grow, and does not.
+func TestATargetAboveTheMaximumIsTold(t *testing.T) {
+	groups := []provider.Group{{ID: "a", Max: 2, Target: 2}, {ID: "b", Max: 2, Target: 3}}
+	c := clusterfile.Cluster{Inventory: &provider.Inventory{Groups: groups}}
+	want := "group b is asked for 3 nodes, and its maximum is 2: it does not grow, and nothing is removed for a maximum"
+	if notes := c.Notes(); notes[len(notes)-1] != want || strings.Contains(fmt.Sprint(notes), "group a") {
+		t.Errorf("notes %q, want %q", notes, want)
 	}
 }

@@ -58,6 +58,13 @@ func (c *Cluster) Notes() []string {
 		out = append(out, fmt.Sprintf("%s %s replaced by a later one of the same name, such as %s: are the files of one "+
 			"cluster?", spelling.Count(n, "object"), spelling.Are(n), c.Replaced[0]))
 	}
+	inventory, _ := c.Groups() // why there are none is told in its place
+	for i := range inventory.Groups {
+		if g := &inventory.Groups[i]; g.Err == nil && g.Target > g.Max {
+			out = append(out, fmt.Sprintf("group %s is asked for %s, and its maximum is %d: it does not grow, and nothing is "+
+				"removed for a maximum", g.ID, spelling.Count(g.Target, "node"), g.Max))
+		}
+	}
 	if len(c.Skipped) > 0 {
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(c.Skipped)) {

@@ -303,7 +303,11 @@ func metaOf(data []byte) (typeMeta, error) {
 		case "kind":
 			into = &meta.Kind
 		}
-		if err := dec.Decode(into); err != nil {
+		err = dec.Decode(into)
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			err = &wrongField{fmt.Sprint(key), wrong, err}
+		}
+		if err != nil {
 			return meta, err
 		}
 	}

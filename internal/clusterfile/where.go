@@ -8,6 +8,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 // errUnknownField is a field that a document of Plimsoll's own cannot have.
@@ -30,34 +37,23 @@ func located(err error, data []byte, into any, exact bool) error {
 	if why == nil || path == "" {
 		return err
 	}
-	if typed := (*json.UnmarshalTypeError)(nil); errors.As(why, &typed) {
-		return &wrongType{path, typed.Value, typed.Type.Kind(), err}
-	}
-	return fmt.Errorf("%s: %w", path, why)
+	return &wrongField{path, why, err}
 }
 
-// wrongType is a value of another type than its field's. err is the whole document's, which knows the line.
-type wrongType struct {
-	path, value string
-	want        reflect.Kind
-	err         error
+// wrongField is a field whose value cannot be read. err is the whole document's, which knows the line.
+type wrongField struct {
+	path     string
+	why, err error
 }
 
-func (e *wrongType) Error() string {
-	want := map[reflect.Kind]string{
-		reflect.String: "a text", reflect.Bool: "true or false", reflect.Struct: "an object", reflect.Map: "an object",
-		reflect.Slice: "a list", reflect.Float64: "a number that fits into float64",
-	}[e.want]
-	if want == "" {
-		want = fmt.Sprintf("a whole number that fits into %s", e.want)
+func (e *wrongField) Error() string {
+	if typed := (*json.UnmarshalTypeError)(nil); errors.As(e.why, &typed) {
+		return e.path + ": " + spelling.Mistyped(typed)
 	}
-	if number, ok := strings.CutPrefix(e.value, "number "); ok {
-		return fmt.Sprintf("%s: %s is not %s", e.path, number, want)
-	}
-	return fmt.Sprintf("%s: it is of type %s, and not %s", e.path, e.value, want)
+	return fmt.Sprintf("%s: %v", e.path, e.why)
 }
 
-func (e *wrongType) Unwrap() error { return e.err }
+func (e *wrongField) Unwrap() []error { return []error{e.err, e.why} }
 
 // firstWrong finds the field of a type that data cannot be read as.
 func firstWrong(t reflect.Type, data []byte, exact bool) (path string, err error) {
@@ -93,7 +89,23 @@ func firstWrong(t reflect.Type, data []byte, exact bool) (path string, err error
 		}
 		return "", nil
 	}
-	return "", json.Unmarshal(data, reflect.New(t).Interface())
+	return "", inWords(t, data, json.Unmarshal(data, reflect.New(t).Interface()))
+}
+
+// inWords is an error about a value of a type that reads itself, without the words of its reader.
+func inWords(t reflect.Type, data []byte, err error) error {
+	const aTime = "no time, such as 2026-01-31T12:00:00Z"
+	is := map[reflect.Type]string{
+		reflect.TypeFor[resource.Quantity]():  "no quantity, such as 2, 500m or 4Gi",
+		reflect.TypeFor[time.Time]():          aTime,
+		reflect.TypeFor[metav1.Time]():        aTime,
+		reflect.TypeFor[metav1.MicroTime]():   aTime,
+		reflect.TypeFor[intstr.IntOrString](): "neither a whole number nor a share, such as 25%",
+	}[t]
+	if err == nil || is == "" {
+		return err
+	}
+	return fmt.Errorf("%s is %s", bytes.TrimSpace(data), is)
 }
 
 func inFields(t reflect.Type, data []byte, exact bool) (path string, err error) {

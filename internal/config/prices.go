@@ -2,11 +2,13 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -271,10 +273,29 @@ func isCurrency(code string) bool {
 // inOneLine is an error of the YAML reader, which writes a line for each mistake.
 func inOneLine(err error) error {
 	if several := (*yaml.TypeError)(nil); errors.As(err, &several) {
-		return errors.New(strings.Join(several.Errors, "; "))
+		var out []string
+		for _, one := range several.Errors {
+			one = ofAnotherType.ReplaceAllStringFunc(one, func(text string) string {
+				m := ofAnotherType.FindStringSubmatch(text)
+				return fmt.Sprintf("want %s, not %s", kindsOfYAML[m[3]], cmp.Or(m[2], kindsOfYAML[m[1]]))
+			})
+			out = append(out, noField.ReplaceAllString(one, "field $1: there is no such field"))
+		}
+		return errors.New(strings.Join(out, "; "))
 	}
 	return err
 }
+
+// What the reader of YAML says of a value of another type than its field's, and of a field that is not there.
+var (
+	ofAnotherType = regexp.MustCompile("cannot unmarshal !!(str|int|float|bool|seq|map)(?: `(.*)`)? into " +
+		"(string|float64|map|\\[\\]|config).*")
+	noField     = regexp.MustCompile(`field (\S+) not found in .*`)
+	kindsOfYAML = map[string]string{
+		"str": "a text", "int": "a number", "float": "a number", "bool": "true or false", "seq": "a list", "map": "a map",
+		"string": "a text", "float64": "a number", "[]": "a list", "config": "a map",
+	}
+)
 
 // onlyDocument reads the one document of a YAML text to the end. One of nothing but
 // comments does not count. sigs.k8s.io/yaml would drop what follows the first one.

@@ -41,36 +41,49 @@ func (l *minMax) Set(s string) error {
 	return nil
 }
 
-// ValueMeant adds to the error about a flag's value what a person may have meant. Of another error it is that error.
+// ValueMeant is an error about the value of a flag in words about the flag, with what a person may have meant. Another
+// error it is itself.
 func ValueMeant(err error) error {
 	invalid := (*pflag.InvalidValueError)(nil)
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	switch invalid.GetFlag().Value.Type() {
-	case "duration":
-		return durationMeant(err, invalid.GetValue())
-	case "bool":
-		return fmt.Errorf("%w: write true or false", err)
-	case "int", "int32", "int64":
-		return fmt.Errorf("%w: write a whole number such as 10", err)
-	case "float32", "float64":
-		return fmt.Errorf("%w: write a number such as 0.5", err)
+	want := map[string]string{
+		"int": aWholeNumber, "int32": aWholeNumber, "int64": aWholeNumber,
+		"float64": "write a number such as 0.5", "bool": "write true or false", "duration": durationMeant(invalid.GetValue()),
+	}[invalid.GetFlag().Value.Type()]
+	if want == "" {
+		return err // the flag's own words
 	}
-	return err
+	if errors.Is(err, strconv.ErrRange) {
+		want = "it is too large: write a smaller number"
+	}
+	return &inWords{strings.TrimSuffix(err.Error(), invalid.Unwrap().Error()) + want, err}
 }
 
-func durationMeant(err error, value string) error {
+const aWholeNumber = "write a whole number such as 10"
+
+// inWords is an error about the value of a flag in words of our own.
+type inWords struct {
+	text string
+	err  error
+}
+
+func (e *inWords) Error() string { return e.text }
+func (e *inWords) Unwrap() error { return e.err }
+
+// durationMeant says what a person may have meant by what is no duration.
+func durationMeant(value string) string {
 	if _, bad := time.ParseDuration(value + "s"); bad == nil {
-		return fmt.Errorf("%w: write %ss for seconds, or %[2]sm for minutes", err, value)
+		return fmt.Sprintf("there is no unit: write %ss for seconds, or %[1]sm for minutes", value)
 	}
 	for unit, hours := range map[string]float64{"d": 24, "w": 7 * 24} {
 		before, ends := strings.CutSuffix(value, unit)
 		if n, bad := strconv.ParseFloat(before, 64); ends && bad == nil {
-			return fmt.Errorf("%w: there are no days or weeks, write %vh", err, hours*n)
+			return fmt.Sprintf("there are no days or weeks, write %vh", hours*n)
 		}
 	}
-	return fmt.Errorf("%w: write a duration such as 90s, 10m or 1h30m", err)
+	return "write a duration such as 90s, 10m or 1h30m"
 }
 
 // check finds everything that is wrong with a configuration, and reads the names of

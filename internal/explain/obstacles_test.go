@@ -87,3 +87,23 @@ func TestWhatElseKeepsANode(t *testing.T) {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
+
+// TestAFixOnANodeThatIsThere: where a node that is there takes the pod with less change than the groups ask for, that
+// is the nearest fix, and it says where the pod goes.
+func TestAFixOnANodeThatIsThere(t *testing.T) {
+	const lines = "group g max=1 cpu=4 memory=16Gi\nnode n1 group=g\n" +
+		"pods run count=1 cpu=1 node=n1\npods web count=1 cpu=5"
+	c, p := cycleOf(t, lines, func(*model.Snapshot, *model.Policy) {})
+	pod, err := explain.PodOf(c, p, "default/web-000001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "request cpu ≤ 3 (on a node that is there)"
+	if fix := pod.Pending.Fix; fix == nil || fix.Text != want || fix.Nodes != 0 {
+		t.Errorf("fix %+v, want %s", fix, want)
+	}
+	group, fix, _ := explain.FixOf(c, p, c.Plan.Pending[0].Class, explain.Effort{Plans: 80, Steps: 60_000_000})
+	if group != "" || fix == nil || fix.Text != want {
+		t.Errorf("fix %+v of group %q, want %s of none", fix, group, want)
+	}
+}

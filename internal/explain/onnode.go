@@ -29,6 +29,44 @@ type NodePod struct {
 	Share float64 `json:"share,omitempty"`
 }
 
+// atNode are the reasons for which a node that is there may take the pods all the same, and the steps to that.
+var atNode = map[model.Reason]func(*relaxer, model.NodeID) []step{
+	model.InsufficientResources: func(r *relaxer, id model.NodeID) []step {
+		short := r.world.Short(r.class, id)
+		if short.Pods > 0 {
+			return nil
+		}
+		return r.within(r.snap.Classes[r.class].Spec.Requests.Plus(short, -1))
+	},
+	model.TaintNotTolerated: func(r *relaxer, id model.NodeID) []step { return r.tolerating(r.snap.Nodes[id].Object) },
+	model.NodeAffinity:      func(r *relaxer, id model.NodeID) []step { return r.unselective(r.snap.Nodes[id].Object) },
+	model.PortConflict:      func(r *relaxer, _ model.NodeID) []step { return r.portless() },
+	model.PodAffinity:       func(r *relaxer, _ model.NodeID) []step { return r.unaffine() },
+	model.TopologySpread:    func(r *relaxer, _ model.NodeID) []step { return r.unspread() },
+}
+
+// onNodes is the nearest fix by which nodes that are there take the pods, by the closest node for each reason; nil if
+// none was found.
+func (r *relaxer) onNodes(existing Existing) *Fix {
+	var found []*Fix
+	for _, x := range existing.Reasons {
+		id := slices.IndexFunc(r.snap.Nodes, func(n *model.Node) bool { return n.Name == x.Closest })
+		of := atNode[x.Reason]
+		if of == nil || id < 0 {
+			continue
+		}
+		for _, st := range of(r, model.NodeID(id)) {
+			if r.exhausted() {
+				break
+			}
+			if t := r.try(st); t.serves && t.verdict.Planned == 0 {
+				found = append(found, r.narrow(t, st))
+			}
+		}
+	}
+	return nearest(found)
+}
+
 // reservedFor are the pods that have a place on a node in the plan.
 func (a *asked) reservedFor(id model.NodeID) (out []Reserved) {
 	for _, b := range decide.ReservedFor(a.snap, a.policy, id) {

@@ -149,9 +149,7 @@ func PodOf(c model.Cycle, p model.Policy, name string) (Pod, error) {
 				}
 				a.world = schedsim.Load(nil, a.snap)
 				defer a.world.Close()
-				existing := a.existing(q.Class)
-				out.Pending = a.pending(q)
-				out.Pending.Existing = existing
+				out.Pending = a.pending(q, a.existing(q.Class))
 				return out, nil
 			}
 		}
@@ -191,8 +189,8 @@ func (a *asked) describe(out *Pod, p *model.Pod) {
 }
 
 // pending answers for pods of a class that have no node.
-func (a *asked) pending(q *model.Pending) *PendingPod {
-	out := &PendingPod{Outlook: Served}
+func (a *asked) pending(q *model.Pending, existing Existing) *PendingPod {
+	out := &PendingPod{Outlook: Served, Existing: existing}
 	v := a.verdictOf(q.Class)
 	if v == nil { // the cluster is in no shape to be acted on
 		out.Outlook, out.Left, out.Verdict = Waits, len(q.Pods), verdictOf(a.snap.Unhealthy)
@@ -249,8 +247,8 @@ func answersOf(v *model.PendingVerdict, now time.Time) (out []GroupAnswer) {
 }
 
 // FixOf is the nearest fix for the pods of a class that get no room, and the group that it begins with, which is
-// empty where it is about the pods alone. It is nil where there is none. all: that effort was enough to try all that
-// there is; else one that is nearer may not have been tried.
+// empty where it is about the pods alone, or about nodes that are there. It is nil where there is none. all: that
+// effort was enough to try all that there is; else one that is nearer may not have been tried.
 func FixOf(
 	c model.Cycle, p model.Policy, class model.ClassID, most Effort,
 ) (group provider.GroupID, fix *Fix, all bool) {
@@ -261,8 +259,8 @@ func FixOf(
 	if i < 0 {
 		return "", nil, false
 	}
-	out := a.pending(&a.snap.Pending[i])
-	if out.Fix != nil && len(out.Groups) > 0 {
+	out := a.pending(&a.snap.Pending[i], Existing{})
+	if out.Fix != nil && len(out.Groups) > 0 && out.Groups[0].WorksIf == out.Fix {
 		group = out.Groups[0].Group
 	}
 	return group, out.Fix, !out.Unsearched
@@ -273,6 +271,7 @@ func FixOf(
 func (a *asked) search(class model.ClassID, out *PendingPod) Effort {
 	r := newRelaxer(a, class)
 	defer r.close()
+	before := a.world.Work().Steps
 	if a.verdictOf(class).Skipped != nil {
 		out.Fix = r.counting()
 	} else {
@@ -290,9 +289,17 @@ func (a *asked) search(class model.ClassID, out *PendingPod) Effort {
 			out.Fix, out.Verdict = out.Groups[0].WorksIf, &out.Groups[0].Verdict
 			out.Larger = r.largerNodes(out)
 		}
+		if len(out.Groups) > 0 && (out.Fix == nil || out.Fix.rank >= rankSize) && !r.exhausted() {
+			if out.Existing.Nodes == 0 {
+				out.Existing = a.existing(class)
+			}
+			if f := r.onNodes(out.Existing); f != nil && (out.Fix == nil || easier(f, out.Fix) < 0) {
+				out.Fix = f
+			}
+		}
 	}
 	out.Unsearched = r.exhausted()
-	return Effort{r.tries, r.decider.Steps()}
+	return Effort{r.tries, r.decider.Steps() + int64(a.world.Work().Steps-before)}
 }
 
 // taken says of a group whose new node has too little for a pod what DaemonSets and static pods take there

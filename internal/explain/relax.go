@@ -337,9 +337,11 @@ func closer(a, b *Fix) int {
 	if a.CostPerHour != nil && b.CostPerHour != nil {
 		cost = cmp.Compare(*a.CostPerHour, *b.CostPerHour)
 	}
-	return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank), cost,
-		cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Text, b.Text))
+	return cmp.Or(easier(a, b), cost, cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Text, b.Text))
 }
+
+// easier orders fixes by what has to be changed, whatever it costs then.
+func easier(a, b *Fix) int { return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank)) }
 
 // narrow finds the least values of the limits among steps that work, and puts them into words.
 func (r *relaxer) narrow(t *try, steps ...step) *Fix {
@@ -390,12 +392,26 @@ func (r *relaxer) narrow(t *try, steps ...step) *Fix {
 	}
 	switch {
 	case f.Nodes == 0:
+		f.Text += onWhat(t.verdict)
 	case f.CostPerHour == nil:
 		f.Text += fmt.Sprintf(" (%+d %s)", f.Nodes, what)
 	default:
 		f.Text += fmt.Sprintf(" (%+d %s, %+.2f per hour)", f.Nodes, what, *f.CostPerHour)
 	}
 	return f
+}
+
+// onWhat says of pods that need no further node where they have room; nothing if nodes are bought for some anyway.
+func onWhat(v *model.PendingVerdict) string {
+	switch {
+	case v.Planned > 0 || v.Pods == 0:
+		return ""
+	case v.Upcoming == 0 && v.Pods == 1:
+		return " (on a node that is there)"
+	case v.Upcoming == 0:
+		return " (on nodes that are there)"
+	}
+	return " (with nodes on their way)"
 }
 
 // moreCost is what a plan buys more than the one that was made, per hour; nil where a price is not known.

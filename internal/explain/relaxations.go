@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -38,9 +40,9 @@ var relaxations = map[model.Reason]relaxation{
 	},
 	model.HeldByOperator: func(r *relaxer, group int, _ model.Verdict) []step { return []step{r.resume(group)} },
 
-	model.InsufficientResources: ofGroup((*relaxer).smaller),
-	model.TaintNotTolerated:     ofGroup((*relaxer).tolerating),
-	model.NodeAffinity:          ofGroup((*relaxer).unselective),
+	model.InsufficientResources: func(r *relaxer, group int, _ model.Verdict) []step { return r.smaller(group) },
+	model.TaintNotTolerated:     ofNode((*relaxer).tolerating),
+	model.NodeAffinity:          ofNode((*relaxer).unselective),
 	model.PortConflict:          ofPods((*relaxer).portless),
 	model.PodAffinity:           ofPods((*relaxer).unaffine),
 	model.VolumeZone:            ofPods((*relaxer).without),
@@ -74,11 +76,11 @@ func Helpless(groups []GroupAnswer) bool {
 func raise(r *relaxer, group int, v model.Verdict) []step { return []step{r.limit(group, v.Reason)} }
 
 func unspread(r *relaxer, group int, _ model.Verdict) []step {
-	return append(r.unspread(), r.unselective(group)...)
+	return append(r.unspread(), r.unselective(templateOf(r.snap, group))...)
 }
 
-func ofGroup(of func(*relaxer, int) []step) relaxation {
-	return func(r *relaxer, group int, _ model.Verdict) []step { return of(r, group) }
+func ofNode(of func(*relaxer, *corev1.Node) []step) relaxation {
+	return func(r *relaxer, group int, _ model.Verdict) []step { return of(r, templateOf(r.snap, group)) }
 }
 
 func ofPods(of func(*relaxer) []step) relaxation {

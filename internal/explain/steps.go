@@ -247,12 +247,12 @@ func onPods(rank int, c Change, text string, change func(*corev1.PodSpec)) step 
 		show: func(int64) shown { return shown{text, text, []Change{c}} }}
 }
 
-// tolerating lets the pods tolerate the taints of the group's nodes.
-func (r *relaxer) tolerating(group int) []step {
+// tolerating lets the pods tolerate the taints of such a node.
+func (r *relaxer) tolerating(node *corev1.Node) []step {
 	pod := &r.snap.Classes[r.class].Spec.Pod.Spec
 	var add []corev1.Toleration
 	var names []string
-	for _, t := range templateOf(r.snap, group).Spec.Taints {
+	for _, t := range node.Spec.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule ||
 			v1helper.TolerationsTolerateTaint(klog.Background(), pod.Tolerations, &t, true) {
 			continue
@@ -268,10 +268,10 @@ func (r *relaxer) tolerating(group int) []step {
 		func(spec *corev1.PodSpec) { spec.Tolerations = append(spec.Tolerations, add...) })}
 }
 
-// unselective takes away those parts of the node selector that the group's nodes do not have, or the
+// unselective takes away those parts of the node selector that such a node does not have, or the
 // required node affinity. A user cannot choose what the software runs on.
-func (r *relaxer) unselective(group int) (out []step) {
-	pod, labels := &r.snap.Classes[r.class].Spec.Pod.Spec, templateOf(r.snap, group).Labels
+func (r *relaxer) unselective(node *corev1.Node) (out []step) {
+	pod, labels := &r.snap.Classes[r.class].Spec.Pod.Spec, node.Labels
 	var keys, texts []string
 	for _, k := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
 		if labels[k] == pod.NodeSelector[k] {

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider/wiring"
 )
 
@@ -171,24 +171,7 @@ func ofField(err error) error {
 	case !errors.As(err, &wrong):
 		return fmt.Errorf("a field cannot be read: %w", err)
 	}
-	is, known := map[string]string{
-		"array": "a list", "object": "a map of fields", "string": "a text", "number": "a number", "bool": "true or false",
-	}[wrong.Value]
-	if !known { // a number that does not fit comes with itself
-		is = "the " + wrong.Value
-	}
-	want := "a whole number"
-	switch wrong.Type.Kind() {
-	case reflect.Slice:
-		want = "a list"
-	case reflect.Map, reflect.Struct:
-		want = "a map of fields"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.String:
-		want = "a text"
-	}
-	return fmt.Errorf("%s: want %s, not %s", wrong.Field, want, is)
+	return fmt.Errorf("%s: %s", wrong.Field, spelling.Mistyped(wrong))
 }
 
 // yamlVersion finds the line that says which version of YAML a text is. The reader takes it for a document.

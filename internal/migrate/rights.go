@@ -8,7 +8,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 )
@@ -122,7 +121,7 @@ func rolesOf(objects []map[string]any, to rbacv1.Subject, namespace string) (bou
 			continue
 		}
 		var b rbacv1.RoleBinding // a ClusterRoleBinding has the same fields
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &b); err != nil {
+		if err := readExactly(o, &b); err != nil {
 			return bound{}, fmt.Errorf("%s: %w", named(o), err)
 		}
 		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
@@ -139,7 +138,7 @@ func rolesOf(objects []map[string]any, to rbacv1.Subject, namespace string) (bou
 			continue
 		}
 		var r rbacv1.ClusterRole // a Role has the same rules
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, &r); err != nil {
+		if err := readExactly(o, &r); err != nil {
 			return bound{}, fmt.Errorf("%s: %w", named(o), err)
 		}
 		places := given[named(ofKind(kind, r.Namespace, r.Name))]
