@@ -41,6 +41,13 @@ type logLine struct {
 	Why, Err, Hint               string
 }
 
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // decision tells a line of Plimsoll's log to the viewer; empty: not worth it.
 func decision(line []byte) (string, error) {
 	var l logLine
@@ -51,17 +58,18 @@ func decision(line []byte) (string, error) {
 	case l.Msg == "acting":
 		var parts []string
 		if l.Grow != "" {
-			what := fmt.Sprintf("buys %d nodes for %d pods (lower bound %d): ", l.Nodes, l.ForPods, l.LowerBound)
+			what := fmt.Sprintf("buys %s for %s (lower bound %d): ", count(l.Nodes, "node"), count(l.ForPods, "pod"),
+				l.LowerBound)
 			switch {
 			case l.Nodes == 0: // the plan counts those that pods or a minimum need
 				what = "buys for a move: "
 			case l.ForPods == 0:
-				what = fmt.Sprintf("buys %d nodes that a minimum lacks: ", l.Nodes)
+				what = fmt.Sprintf("buys %s that a minimum lacks: ", count(l.Nodes, "node"))
 			}
 			parts = append(parts, what+l.Grow)
 		}
 		if l.Evict != "" {
-			parts = append(parts, fmt.Sprintf("evicts %d pods", 1+strings.Count(l.Evict, ", ")))
+			parts = append(parts, "evicts "+count(1+strings.Count(l.Evict, ", "), "pod"))
 		}
 		for _, part := range []struct{ verb, nodes string }{
 			{"taints", l.Taint}, {"removes", l.Remove},

@@ -163,6 +163,8 @@ func TestFrameLine(t *testing.T) {
 func TestDecision(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"level":"INFO","msg":"acting","grow":"a 0->3 (max 9)","nodes":3,"lower_bound":2,"for_pods":20,"decided_in":1500000}`: "plimsoll buys 3 nodes for 20 pods (lower bound 2): a 0->3 (max 9); decided in 1.5 ms",
+		`{"level":"INFO","msg":"acting","grow":"a 0->1 (max 9)","nodes":1,"lower_bound":1,"for_pods":1,"decided_in":100000}`:   "plimsoll buys 1 node for 1 pod (lower bound 1): a 0->1 (max 9); decided in 0.1 ms",
+		`{"level":"INFO","msg":"acting","evict":"shop-1","decided_in":100000}`:                                                 "plimsoll evicts 1 pod; decided in 0.1 ms",
 		`{"level":"INFO","msg":"acting","grow":"cheap 0->3 (max 9)","nodes":0,"decided_in":100000}`:                            "plimsoll buys for a move: cheap 0->3 (max 9); decided in 0.1 ms",
 		`{"level":"INFO","msg":"acting","cordon":"a-1","decided_in":100000}`:                                                   "",
 		`{"level":"INFO","msg":"acting","evict":"shop-1, shop-2","decided_in":100000}`:                                         "plimsoll evicts 2 pods; decided in 0.1 ms",
