@@ -3,6 +3,7 @@ package ui
 import (
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,33 @@ func TestAWayPastTheNodes(t *testing.T) {
 	to := strings.Index(text, `id="waiting" tabindex="-1"`)
 	if skip < 0 || skip > node || to < strings.LastIndex(text, `class="node`) || to > strings.Index(text, `id="h-p"`) {
 		t.Errorf("the way past the nodes is at %d, the first node at %d, the end at %d:\n%s", skip, node, to, text)
+	}
+}
+
+// On a phone the cells of a table stand below each other: each has its column's name, and each column a cell.
+func TestCellsHaveTheirColumnsName(t *testing.T) {
+	text, err := templateFiles.ReadFile("templates/more.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := strings.Split(string(text), "<thead>")[1:]
+	for _, table := range tables {
+		table, _, _ = strings.Cut(table, "</tbody>")
+		var columns, cells []string
+		for _, m := range regexp.MustCompile(`<th[^>]*>([^<{]+)`).FindAllStringSubmatch(table, -1) {
+			columns = append(columns, m[1])
+		}
+		for _, m := range regexp.MustCompile(`<td[^>]* data-l="([^"]*)"`).FindAllStringSubmatch(table, -1) {
+			if !slices.Contains(cells, m[1]) {
+				cells = append(cells, m[1])
+			}
+		}
+		if !slices.Equal(cells, columns) {
+			t.Errorf("columns %q have cells %q", columns, cells)
+		}
+	}
+	if len(tables) < 10 {
+		t.Errorf("%d tables", len(tables))
 	}
 }
 
