@@ -198,6 +198,8 @@ var table = []mutant{
 		`return ok && w.has(w.claimed, i) && !w.has(own, i)`, `return false`},
 	{"after a brake's hour all is bought at once", "internal/decide/scaleup/trial.go", unit,
 		`return max(0, 1+4*helped-bought)`, `return max(0, 100*(1+helped)-bought)`},
+	{"hosts that a plan opens late do not count for earlier pods", "internal/decide/scaleup/settle.go", unit,
+		`if !pl.domainsMoved() {`, `if true {`},
 	{"growth in vain is repeated", "internal/decide/scaleup/brake.go", unit | play, `if b.stands(old) {`, `if false {`},
 
 	// Limits.
