@@ -48,6 +48,7 @@ func planNow(cmd *cobra.Command, q *question, format cli.Format) error {
 		return err
 	}
 	plan := explain.PlanOf(cycle, s.config.Policy)
+	plan.GuessedFrom = c.GuessedFrom
 	plan.Try(cycle, s.config.Policy)
 	if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
 		return err
@@ -83,13 +84,14 @@ func planUntilRest(cmd *cobra.Command, q *question, format cli.Format) error {
 	start.Groups, start.GroupsErr = c.Groups()
 	var course explain.Course
 	var last model.Cycle
-	course.AtRest, err = ask.UntilRest(cmd.Context(), start, s.config.Policy, func(cycle model.Cycle) {
+	limit, err := ask.UntilRest(cmd.Context(), start, s.config.Policy, func(cycle model.Cycle) {
 		course.Add(cycle, s.config.Policy)
 		last = cycle
 	})
 	if err != nil {
 		return err
 	}
+	course.AtRest, course.Limit, course.Last.GuessedFrom = limit == "", limit, c.GuessedFrom
 	course.Last.Try(last, s.config.Policy)
 	if err := cli.Course(cmd.OutOrStdout(), course, format); err != nil {
 		return err

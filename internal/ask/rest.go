@@ -39,11 +39,13 @@ const patience = 20
 const pace = 10 * time.Second
 
 // UntilRest carries plans out in memory, one after the other, until nothing changes and time alone changes
-// nothing either. It shows each cycle to each, and reports whether the cluster has come to rest.
-func UntilRest(ctx context.Context, c Cluster, p model.Policy, each func(model.Cycle)) (bool, error) {
+// nothing either. It shows each cycle to each. Limit is what ended it before; empty if the cluster has come to rest.
+func UntilRest(
+	ctx context.Context, c Cluster, p model.Policy, each func(model.Cycle),
+) (limit string, err error) {
 	w, err := newWorld(c, p)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer w.close()
 	l := loop.New(w, w, w, p, func() time.Time { return w.now }, ledger.Restore(p.Rules, c.Memory))
@@ -51,10 +53,10 @@ func UntilRest(ctx context.Context, c Cluster, p model.Policy, each func(model.C
 	quiet := 0 // turns in a row that changed nothing
 	for range mostTurns {
 		if err := ctx.Err(); err != nil {
-			return false, fmt.Errorf("carry out plans: %w", err)
+			return "", fmt.Errorf("carry out plans: %w", err)
 		}
 		if err := l.RunOnce(ctx); err != nil {
-			return false, err
+			return "", err
 		}
 		each(w.cycle)
 		plan := &w.cycle.Plan
@@ -62,17 +64,19 @@ func UntilRest(ctx context.Context, c Cluster, p model.Policy, each func(model.C
 		case w.changed || plan.Resume != "" || len(plan.Unseen) > 0:
 			w.now, quiet = model.Latest(w.now.Add(pace), plan.NotBefore), 0
 		case plan.Wake.IsZero():
-			return true, nil
+			return "", nil
 		default:
 			// Some plans ask to be looked at again soon, for ever: of those we look more and more seldom.
 			quiet++
 			w.now = model.Latest(w.now.Add(time.Second<<max(0, quiet-patience)), plan.Wake)
 		}
-		if w.now.Sub(c.Now) > mostTime {
-			return !w.changed, nil
+		if w.now.Sub(c.Now) > mostTime && w.changed {
+			return fmt.Sprintf("%.0f hours", mostTime.Hours()), nil
+		} else if w.now.Sub(c.Now) > mostTime {
+			return "", nil
 		}
 	}
-	return false, nil
+	return fmt.Sprintf("%d plans", mostTurns), nil
 }
 
 // changes reports whether a call changes nodes, pods or groups, and not only how the scheduler ranks nodes.

@@ -44,7 +44,7 @@ func TestUntilRest(t *testing.T) {
 	policy := testkit.Policy()
 	var last model.Cycle
 	var calls []string
-	rests, err := ask.UntilRest(t.Context(), start, policy, func(cycle model.Cycle) {
+	limit, err := ask.UntilRest(t.Context(), start, policy, func(cycle model.Cycle) {
 		last = cycle
 		for _, call := range cycle.Plan.Calls {
 			if call.Verb == model.Mark || !cycle.Decided {
@@ -54,8 +54,8 @@ func TestUntilRest(t *testing.T) {
 			calls = append(calls, fmt.Sprint(after, " ", call.Verb, " ", call.Group, call.Pod))
 		}
 	})
-	if err != nil || !rests {
-		t.Fatalf("rests %v, %v: %v", rests, err, calls)
+	if err != nil || limit != "" {
+		t.Fatalf("ended by %q, %v: %v", limit, err, calls)
 	}
 	want := "[0s Grow g 10m10s Taint h 10m20s Cordon h 10m30s Evict hshop/small-000001 10m50s Remove h]"
 	if got := fmt.Sprint(calls); got != want {
@@ -92,9 +92,9 @@ func TestRandomWorldsComeToRest(t *testing.T) {
 		w := draw(t)
 		start := started(w.Build(testkit.InOrder))
 		var last model.Cycle
-		rests, err := ask.UntilRest(context.Background(), start, w.Policy, func(c model.Cycle) { last = c })
-		if err != nil || !rests {
-			t.Fatalf("rests %v, %v; %s\n%s", rests, err, last.Snapshot.Now.Sub(start.Now), last.Plan.Text(last.Snapshot))
+		limit, err := ask.UntilRest(context.Background(), start, w.Policy, func(c model.Cycle) { last = c })
+		if err != nil || limit != "" {
+			t.Fatalf("ended by %q, %v; %s\n%s", limit, err, last.Snapshot.Now.Sub(start.Now), last.Plan.Text(last.Snapshot))
 		}
 		for i := range last.Plan.Pending {
 			if v := &last.Plan.Pending[i]; v.Existing+v.Upcoming+v.Planned > 0 && v.Skipped == nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
@@ -24,10 +26,16 @@ func courseText(c *explain.Course, all bool) string {
 		spelling.Count(c.Before.Nodes, "node"), spelling.Count(c.Before.PendingPods, "pod"))
 	last := planText{p: &c.Last, all: all}
 	last.halted(&b)
+	b.WriteString(guessLine(c.Last.GuessedFrom))
 	if len(c.Steps) > 0 {
 		b.WriteString("\n")
 		table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		row(table, "AFTER", "NODES", "PENDING", "BUY", "REMOVE")
+		head := []string{"AFTER", "NODES", "PENDING", "BUY", "REMOVE"}
+		moves := slices.ContainsFunc(c.Steps, func(s explain.CourseStep) bool { return len(s.Moves) > 0 })
+		if moves {
+			head = append(head, "MOVE")
+		}
+		row(table, head...)
 		shown := last.shown(len(c.Steps))
 		for i := range c.Steps[:shown] {
 			s := &c.Steps[i]
@@ -45,8 +53,12 @@ func courseText(c *explain.Course, all bool) string {
 			for _, g := range s.GiveUp {
 				remove = append(remove, fmt.Sprintf("%s of %s does not come", spelling.Count(g.Count, "machine"), g.Group))
 			}
-			row(table, duration.HumanDuration(s.Time.Sub(c.Start)), fmt.Sprint(s.Before.Nodes), fmt.Sprint(s.Before.PendingPods),
-				some(buy, all), some(remove, all))
+			cells := []string{duration.HumanDuration(s.Time.Sub(c.Start)), fmt.Sprint(s.Before.Nodes),
+				fmt.Sprint(s.Before.PendingPods), some(buy, all), some(remove, all)}
+			if moves {
+				cells = append(cells, some(moved(s.Moves), all))
+			}
+			row(table, cells...)
 		}
 		last.more(table, len(c.Steps)-shown)
 		table.Flush()
@@ -60,11 +72,36 @@ func courseText(c *explain.Course, all bool) string {
 	case c.AtRest:
 		fmt.Fprintf(&b, "\nNothing changes any more after %s.\n", after)
 	default:
-		fmt.Fprintf(&b, "\nIt does not come to rest: plans still change something after %s.\n", after)
+		fmt.Fprintf(&b, "\nNot at rest: it was ended at the limit of %s, after %s, and plans still change something.\n",
+			c.Limit, after)
+		b.WriteString(underWay(c.Last.Moves))
 	}
 	sizes := explain.Plan{Before: c.Before, After: c.Last.Before}
 	fmt.Fprintf(&b, "Pending pods: %d → %d.\n%s", c.Before.PendingPods, c.Last.Before.PendingPods, sizeLine(&sizes))
 	return b.String()
+}
+
+// moved says what goes for what in the moves that begin.
+func moved(list []model.MoveState) (out []string) {
+	for i := range list {
+		out = append(out, list[i].Text)
+	}
+	return out
+}
+
+// underWay says of moves that have not ended that both sides of them are in the sums.
+func underWay(list []model.MoveState) string {
+	n, more := 0, 0.0
+	for i := range list {
+		if m := &list[i]; !m.Over() && m.Stage != model.MoveWaits {
+			n, more = n+1, more+m.Before*(1-float64(m.Left)/float64(max(1, len(m.Goes))))
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s under way. In the sums is what is bought for that, beside nodes for %.2f per hour that are "+
+		"still to go.\n", spelling.Count(n, "move"), spelling.Are(n), more)
 }
 
 // some names a few of many, unless all are asked for.

@@ -239,7 +239,7 @@ func runningText(b *strings.Builder, r *explain.RunningPod, now time.Time) {
 	b.WriteString(".\n")
 	switch {
 	case r.Verdict != nil:
-		fmt.Fprintf(b, "It keeps its node: %s\n", verdict(r.Verdict, now))
+		fmt.Fprintf(b, "It keeps its node: %s\n", untried(r.Verdict, now))
 	case r.Moves:
 		b.WriteString("It is evicted when its node goes.\n")
 	default:
@@ -249,7 +249,7 @@ func runningText(b *strings.Builder, r *explain.RunningPod, now time.Time) {
 	case r.NodeFate == explain.Leaves || r.NodeFate == explain.Goes:
 		b.WriteString("Its node is on the way out: plimsoll explain node has more.\n")
 	case r.NodeHold != nil:
-		fmt.Fprintf(b, "Its node stays: %s\n", verdict(r.NodeHold, now))
+		fmt.Fprintf(b, "Its node stays: %s\n", untried(r.NodeHold, now))
 	}
 }
 
@@ -274,7 +274,11 @@ func nodeText(n *explain.Node, all bool) string {
 	}
 	fmt.Fprintf(&b, "%s", n.Fate)
 	if v := n.Hold; v != nil {
-		fmt.Fprintf(&b, "  %s", verdict(v, n.Time))
+		if n.Fate == explain.Keep && n.Tried == "" {
+			fmt.Fprintf(&b, "  %s", untried(v, n.Time))
+		} else {
+			fmt.Fprintf(&b, "  %s", verdict(v, n.Time))
+		}
 		if !v.Since.IsZero() {
 			fmt.Fprintf(&b, " (since %s)", clock(n.Time, v.Since))
 		}
@@ -305,7 +309,7 @@ func nodeText(n *explain.Node, all bool) string {
 	}
 	reservedRows(table, n.ReservedFor, all)
 	if len(n.Pods) > 0 {
-		row(table, "KEPT BY POD", "RULE", "REASON", "DETAIL", "WOULD CHANGE WITH")
+		row(table, "KEPT BY POD", "RULE", "REASON", "DETAIL", "WOULD CHANGE WITH (NOT TRIED)")
 	}
 	shown := len(n.Pods)
 	if !all {
@@ -318,22 +322,27 @@ func nodeText(n *explain.Node, all bool) string {
 		row(table, andMore(more)+"; -o wide has all")
 	}
 	table.Flush()
-	if n.Then != nil {
-		without := "that minimum"
-		if len(n.Pods) > 0 {
-			without = "these pods' rules"
-		}
-		fmt.Fprintf(&b, "Without %s: %s\n", without, verdict(n.Then, n.Time))
-	} else if len(n.Pods) > 0 && n.Fate == explain.Keep {
-		b.WriteString("Without these pods' rules nothing would keep it.\n")
-	}
-	fmt.Fprintf(&b, "Its removal moves %s", spelling.Count(n.Evict, "pod"))
-	if n.SavesPerHour != nil {
-		fmt.Fprintf(&b, " and saves %.2f per hour", *n.SavesPerHour)
-	}
-	b.WriteString(".\n")
+	removalLines(&b, n)
 	runsTable(&b, n.Runs, all)
 	return b.String()
+}
+
+// removalLines say what else keeps a node, and what its removal moves and saves.
+func removalLines(b *strings.Builder, n *explain.Node) {
+	switch {
+	case n.Then != nil:
+		fmt.Fprintf(b, "Without %s: %s\n", n.Tried, verdict(n.Then, n.Time))
+	case n.Tried != "":
+		fmt.Fprintf(b, "Without %s nothing would keep it.\n", n.Tried)
+	}
+	fmt.Fprintf(b, "Its removal moves %s", spelling.Count(n.Evict, "pod"))
+	if n.SavesPerHour != nil {
+		fmt.Fprintf(b, " and saves %.2f per hour", *n.SavesPerHour)
+		if n.Fate == explain.Keep && n.Evict+len(n.ReservedFor) > 0 {
+			b.WriteString(", less what is bought for pods that then find no room")
+		}
+	}
+	b.WriteString(".\n")
 }
 
 // reservedRows are the pods that a node is kept for.
@@ -380,10 +389,11 @@ func runsTable(b *strings.Builder, list []explain.NodePod, all bool) {
 
 // sizeText is how many nodes a group has, of how many it may have.
 func sizeText(g *explain.Group) string {
-	if g.Max >= math.MaxInt32 {
-		return fmt.Sprintf("%s of at least %d, no maximum", spelling.Count(g.Target, "node"), g.Min)
+	most := "no maximum"
+	if g.Max < math.MaxInt32 {
+		most = fmt.Sprintf("maximum %d", g.Max)
 	}
-	return fmt.Sprintf("%d of %d to %s", g.Target, g.Min, spelling.Count(g.Max, "node"))
+	return fmt.Sprintf("%s, minimum %d, %s", spelling.Count(g.Target, "node"), g.Min, most)
 }
 
 func groupText(g *explain.Group, all bool) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -63,6 +64,7 @@ func (t *planText) text() string {
 	fmt.Fprintf(&b, "Plan at %s: %s, %s pending\n", p.Time.UTC().Format(time.RFC3339),
 		spelling.Count(p.Before.Nodes, "node"), spelling.Count(p.Before.PendingPods, "pod"))
 	t.halted(&b)
+	b.WriteString(guessLine(p.GuessedFrom))
 	t.table(&b, t.buy)
 	t.table(&b, t.remove)
 	t.table(&b, t.moves)
@@ -72,6 +74,15 @@ func (t *planText) text() string {
 	noticeLines(&b, p.Notices, 0)
 	fmt.Fprintf(&b, "\n%s", t.sum())
 	return b.String()
+}
+
+// guessLine says that node groups are a guess.
+func guessLine(labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Its node groups are guessed from the label %s: minimum 0, no maximum.\n",
+		strings.Join(labels, " or "))
 }
 
 // halted says why nothing is decided, or why nothing is bought and removed.
@@ -117,10 +128,14 @@ func (t *planText) buy(w io.Writer) {
 	row(w, "BUY", "NODES", "MAX", "FOR PODS", "COST/H", "WHY")
 	for _, g := range t.p.Buy {
 		pods := 0
-		var classes []string
+		counts := map[string]int{} // several classes may be of one name
 		for _, c := range g.Pods {
 			pods += c.Count
-			classes = append(classes, fmt.Sprintf("%s x%d", c.Class, c.Count))
+			counts[c.Class] += c.Count
+		}
+		var classes []string
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			classes = append(classes, fmt.Sprintf("%s x%d", name, counts[name]))
 		}
 		cells := []string{string(g.Group), fmt.Sprintf("%d → %d", g.From, g.To), limit(g.Max), fmt.Sprint(pods),
 			signed(g.PricePerHour, g.To-g.From), g.Why}
@@ -245,7 +260,10 @@ func (t *planText) kept(w io.Writer) {
 func (t *planText) sum() string {
 	p := t.p
 	var b strings.Builder
-	if !p.Changes {
+	switch {
+	case p.InventoryError != "":
+		b.WriteString("What would change is not known without the node groups.\n")
+	case !p.Changes:
 		b.WriteString("Nothing would change now.\n")
 	}
 	if p.Bound != nil {
@@ -326,6 +344,15 @@ func verdict(v *explain.Verdict, now time.Time) string {
 		text += "; would change with: " + fix
 	}
 	return oneLine(text)
+}
+
+// untried is a verdict whose fix nothing but its words speak for.
+func untried(v *explain.Verdict, now time.Time) string {
+	text := verdict(v, now)
+	if v.Fix != "" && !v.Until.After(now) {
+		text += " (not tried)"
+	}
+	return text
 }
 
 // fixText says what would change a verdict: time, or an act of a person.

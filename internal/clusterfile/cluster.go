@@ -33,6 +33,8 @@ type Cluster struct {
 	// not read them.
 	Inventory    *provider.Inventory
 	InventoryErr string
+	// GuessedFrom are the nodes' labels that the groups were guessed from; none if they were not.
+	GuessedFrom []string
 	// Memory is what the leader had written down.
 	Memory model.Memory
 	// Pending is what it said last of pods that wait. A dump does not have it.

@@ -108,7 +108,8 @@ func (c *Cluster) GuessGroups() (labels []string) {
 	}
 	c.Inventory, c.InventoryErr = &inventory, ""
 	slices.Sort(labels)
-	return slices.Compact(labels)
+	c.GuessedFrom = slices.Compact(labels)
+	return c.GuessedFrom
 }
 
 // newestReady puts the best template first: a ready node, then one that is not being removed, then the newest.

@@ -16,7 +16,9 @@ type Course struct {
 	End   time.Time `json:"end"`
 	// AtRest: nothing changes any more. Otherwise the search ended before that.
 	AtRest bool `json:"atRest"`
-	// Steps are the plans that bought, removed or gave up something, in order.
+	// Limit is what ended it before it was at rest.
+	Limit string `json:"limit,omitempty"`
+	// Steps are the plans that bought, removed, gave up or began to move something, in order.
 	Steps []CourseStep `json:"steps"`
 	// Before is the cluster at the start. Last is the plan at the end.
 	Before Size `json:"before"`
@@ -34,6 +36,8 @@ type CourseStep struct {
 	Buy    []Purchase `json:"buy"`
 	Remove []Removal  `json:"remove"`
 	GiveUp []GivenUp  `json:"giveUp"`
+	// Moves are those that begin, with what is bought for them.
+	Moves []model.MoveState `json:"moves,omitempty"`
 	// Before is the cluster as the plan found it.
 	Before Size `json:"before"`
 }
@@ -55,7 +59,12 @@ func (c *Course) Add(cycle model.Cycle, p model.Policy) {
 		Remove: slices.DeleteFunc(slices.Clone(plan.Remove), goesOn),
 		GiveUp: slices.DeleteFunc(slices.Clone(plan.GiveUp), func(g GivenUp) bool { return !g.Now }),
 	}
-	if len(step.Buy)+len(step.Remove)+len(step.GiveUp) > 0 {
+	for i := range plan.Moves {
+		if m := &plan.Moves[i]; !m.Over() && m.Began.Equal(plan.Time) {
+			step.Moves = append(step.Moves, *m)
+		}
+	}
+	if len(step.Buy)+len(step.Remove)+len(step.GiveUp)+len(step.Moves) > 0 {
 		c.Steps = append(c.Steps, step)
 	}
 }

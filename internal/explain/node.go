@@ -20,12 +20,15 @@ type Node struct {
 	Group      provider.GroupID `json:"group,omitempty"`
 	State      string           `json:"state"` // Ready, Booting, Unready or Leaving
 	// Since is when the node was made.
-	Since  time.Time   `json:"since"`
-	Fate   NodeFate    `json:"fate"`
-	BuyFor []string    `json:"boughtFor,omitempty"` // the workloads that it was bought for, while that is remembered
-	Hold   *Verdict    `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
-	Then   *Verdict    `json:"then,omitempty"`      // what would keep it without the pods in Pods, or the minimum
-	Drain  *DrainState `json:"drain,omitempty"`
+	Since  time.Time `json:"since"`
+	Fate   NodeFate  `json:"fate"`
+	BuyFor []string  `json:"boughtFor,omitempty"` // the workloads that it was bought for, while that is remembered
+	Hold   *Verdict  `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
+	// Tried is without what the plan was made once more: the rules of the pods in Pods, the group's minimum, or its
+	// threshold. Then is what keeps the node in that plan; nil if nothing does.
+	Tried string      `json:"tried,omitempty"`
+	Then  *Verdict    `json:"then,omitempty"`
+	Drain *DrainState `json:"drain,omitempty"`
 	// Move is the one that the node goes for, or was bought for; nil if there is none.
 	Move *model.MoveState `json:"move,omitempty"`
 	// Use is the largest share that requests have of what the node can hold; 0 where it was not computed.
@@ -134,9 +137,14 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	out.Evict, out.Pods = a.holds(n)
 	switch {
 	case out.Fate == Keep && len(out.Pods) > 0:
-		out.Then = a.without(at, out.Pods)
+		out.Tried, out.Then = "these pods' rules", a.without(at, out.Pods)
 	case out.Fate == Spare && out.Hold.Reason == model.GroupAtMin:
-		out.Then = a.withoutMinimum(n)
+		out.Tried, out.Then = "that minimum", a.withoutLimit(n, func(g *model.Group) { g.Min = 0 })
+	case out.Fate == Keep && out.Hold != nil && out.Hold.Reason == model.NotUnderutilized && out.Hold.Fix != "":
+		out.Tried, out.Then = "that threshold", a.withoutLimit(n, func(g *model.Group) {
+			all := 2.0 // more than any use
+			g.Options.ScaleDownUtilizationThreshold, g.Options.ScaleDownGPUUtilizationThreshold = &all, &all
+		})
 	}
 	return out, nil
 }
@@ -242,11 +250,11 @@ func (a *asked) without(at int, pods []PodHold) *Verdict {
 	return keeping(&s, p, n.Name)
 }
 
-// withoutMinimum is what would keep a node if its group had no minimum; nil if nothing would.
-func (a *asked) withoutMinimum(n *model.Node) *Verdict {
+// withoutLimit is what would keep a node if its group did not have some limit; nil if nothing would.
+func (a *asked) withoutLimit(n *model.Node, lift func(*model.Group)) *Verdict {
 	s := *a.snap
 	s.Groups = slices.Clone(s.Groups)
-	s.Groups[n.Group].Min = 0
+	lift(&s.Groups[n.Group])
 	return keeping(&s, a.policy, n.Name)
 }
 

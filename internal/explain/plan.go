@@ -23,6 +23,8 @@ type Plan struct {
 	Unhealthy *Verdict `json:"unhealthy,omitempty"`
 	// InventoryError says why the node groups could not be read: nothing is bought or removed then.
 	InventoryError string `json:"inventoryError,omitempty"`
+	// GuessedFrom are the labels of nodes that the node groups are guessed from; none where they are known.
+	GuessedFrom []string `json:"guessedFrom,omitempty"`
 	// Before and After are the cluster now and once the plan is carried out.
 	Before Size       `json:"before"`
 	After  Size       `json:"after"`

@@ -213,10 +213,34 @@ func (a *asked) pending(q *model.Pending, existing Existing) *PendingPod {
 		out.Verdict = &Verdict{Reason: model.StaleInventory, Fix: "node groups that can be read",
 			Detail: "the node groups could not be read: " + a.snap.InventoryErr}
 	}
-	if searched(v) {
+	switch {
+	case searched(v):
 		a.search(q.Class, out)
+	case v.Skipped == nil:
+		out.Groups = append(out.Groups, a.others(v)...)
 	}
 	return out
+}
+
+// others are the answers of the groups that do not serve a class which has room.
+func (a *asked) others(v *model.PendingVerdict) []GroupAnswer {
+	a.world.Allow(int(a.effort.Steps))
+	defer a.world.AllowAll()
+	list := model.PendingVerdict{Since: v.Since}
+	for i := range a.snap.Groups {
+		id := a.snap.Groups[i].ID
+		t, ok := a.world.GroupTemplate(i)
+		if !ok || slices.ContainsFunc(v.Groups, func(has model.GroupVerdict) bool { return has.Group == id }) {
+			continue
+		}
+		g := model.GroupVerdict{Group: id, Verdict: a.world.ExplainTemplate(v.Class, t)}
+		g.Detail += a.taken(v.Class, i, g.Reason)
+		if g.Reason == model.Fits || g.Reason == model.TopologySpread { // other domains had the room
+			g.Verdict = model.Verdict{Reason: model.NotChosen, Detail: "the pods have room without it"}
+		}
+		list.Groups = append(list.Groups, g)
+	}
+	return answersOf(&list, a.snap.Now)
 }
 
 // searched reports whether a fix is looked for: where no room is found, or where pods are too unimportant to be looked
