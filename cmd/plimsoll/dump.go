@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,10 @@ func dumpCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if output == "" {
 			return misusef("--output (-o) is empty: name a file, or - for standard output")
+		}
+		if slices.Contains([]string{"json", "yaml", "text", "wide"}, output) {
+			return misusef("--output (-o) is the file to write, and %s is a format: name a file such as cluster.json, or - for "+
+				"standard output", output)
 		}
 		s, err := configured(cmd, flags)
 		if s == nil {

@@ -85,7 +85,7 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 		own = append(own, "pod-namespace")
 	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
+		if len(args) != 1 || args[0] == "" {
 			return misusef("give one name: plimsoll explain %s", use)
 		}
 		_, err := of.named(args[0], namespace)

@@ -94,3 +94,24 @@ func TestSetsAreCheckedTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesThatAreNone: an empty name is asked for, and what is a format elsewhere is no file to write.
+func TestNamesThatAreNone(t *testing.T) {
+	const shop = "../../docs/examples/shop"
+	for _, c := range []struct {
+		args []string
+		want string
+		code int
+	}{
+		{[]string{"explain", "node", "", "-f", shop}, "give one name: plimsoll explain node NAME", exitUsage},
+		{[]string{"explain", "pod", "", "-f", shop}, "give one name: plimsoll explain pod", exitUsage},
+		{[]string{"plan", "-f", ""}, "the name of a file is empty", exitError},
+		{[]string{"dump", "-f", shop, "-o", "json"}, "json is a format: name a file such as cluster.json", exitUsage},
+	} {
+		var told bytes.Buffer
+		code := execute(t.Context(), append([]string{"plimsoll"}, c.args...), &told, &told)
+		if code != c.code || !strings.Contains(told.String(), c.want) {
+			t.Errorf("%q: exit code %d, want %d with %q:\n%s", c.args, code, c.code, c.want, &told)
+		}
+	}
+}

@@ -70,6 +70,9 @@ func workloads(p *explain.Pod, all bool) string {
 	return spelling.Some(p.Workloads)
 }
 
+// noGroup is said of pods that get no room, and for which no group has an answer.
+const noGroup = "There is no node group that could take them."
+
 // pendingText is the outlook, the groups' answers and those of the nodes that are there.
 func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 	q := p.Pending
@@ -93,6 +96,8 @@ func pendingText(b *strings.Builder, p *explain.Pod, all bool) {
 			oneLine(q.Fix.Text))
 	case q.Verdict != nil:
 		fmt.Fprintln(b, verdict(q.Verdict, p.Time))
+	case q.Outlook == explain.Blocked:
+		fmt.Fprintln(b, noGroup)
 	}
 	largerLine(b, q.Larger)
 	served := rooms{q.FitNow, q.FitSoon, q.FitBought, q.Left, q.Delayed}.String()

@@ -225,6 +225,8 @@ func (t *planText) pending(b *strings.Builder) {
 			fmt.Fprintf(b, "Nearest fix: %s\n", oneLine(v.Fix.Text))
 		case len(v.Groups) > 0 && !v.Untried && !explain.Helpless(v.Groups):
 			b.WriteString("No fix was found.\n")
+		case len(v.Groups) == 0 && v.Left > 0 && v.Skipped == nil && v.Disagrees == nil && t.p.InventoryError == "":
+			fmt.Fprintln(b, noGroup)
 		}
 		largerLine(b, v.Larger)
 		answersTable(b, v.Groups, t.p.Time, t.all)

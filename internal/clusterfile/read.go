@@ -70,6 +70,9 @@ func filesOf(paths []string) ([]string, error) {
 			out = append(out, path)
 			continue
 		}
+		if path == "" {
+			return nil, errors.New("read a cluster: the name of a file is empty: give a file, a folder, or - for standard input")
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("read a cluster: %w", err)

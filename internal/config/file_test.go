@@ -309,7 +309,7 @@ func TestOddFiles(t *testing.T) {
 		`budgets: [{name: a, rate: 0/1h}]`:                          "FILE:3: budgets[0].rate: no node may ever begin to go",
 		`budgets: [{name: a, nodes: 1}, {name: a, nodes: 2}]`:       `FILE:3: budgets[1]: another budget is called "a", too`,
 		`policies: [{name: a, groups: [b], budgets: ` + last + `}]`: "policies[0].budgets[1]: another",
-		`scaleUp: {coresTotal: "0:0"}`:                              "--cores-total has a maximum of 0: no node is bought",
+		`scaleUp: {coresTotal: "0:0"}`:                              "--cores-total has a maximum of 0, which is no limit",
 		`pause: {reason: audit}`:                                    "",
 		`pause: {until: "2999-01-01T00:00:00Z"}`:                    "",
 		`budgets: [{name: a, rate: 1/1h}]`:                          "",

@@ -557,7 +557,7 @@ func doubtful(c *Config) []string {
 		"cores-total": c.Policy.ScaleUp.MaxCoresTotal, "memory-total": c.Policy.ScaleUp.MaxMemoryTotal,
 	} {
 		if most == 0 {
-			out = append(out, fmt.Sprintf("--%s has a maximum of 0: no node is bought", flag))
+			out = append(out, fmt.Sprintf("--%s has a maximum of 0, which is no limit", flag))
 		}
 	}
 	slices.Sort(out)

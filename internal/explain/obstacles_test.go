@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -105,5 +106,23 @@ func TestAFixOnANodeThatIsThere(t *testing.T) {
 	group, fix, _ := explain.FixOf(c, p, c.Plan.Pending[0].Class, explain.Effort{Plans: 80, Steps: 60_000_000})
 	if group != "" || fix == nil || fix.Text != want {
 		t.Errorf("fix %+v of group %q, want %s of none", fix, group, want)
+	}
+}
+
+// TestWithoutAnyGroup: where there is no node group at all, plan and explain say so.
+func TestWithoutAnyGroup(t *testing.T) {
+	c, p := cycleOf(t, "pods web count=1 cpu=5", func(*model.Snapshot, *model.Policy) {})
+	pod, err := explain.PodOf(c, p, "default/web-000001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ofPod, ofPlan strings.Builder
+	plan := explain.PlanOf(c, p)
+	if err := errors.Join(cli.Pod(&ofPod, pod, cli.Table), cli.Plan(&ofPlan, plan, cli.Table)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "There is no node group that could take them.\n"
+	if !strings.Contains(ofPod.String(), "BLOCKED  "+want) || !strings.Contains(ofPlan.String(), "\n"+want) {
+		t.Errorf("%q is missing:\n%s\n%s", want, &ofPod, &ofPlan)
 	}
 }
