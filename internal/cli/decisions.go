@@ -71,6 +71,13 @@ func Decision(w io.Writer, d decisions.Decision, format Format) error {
 	}
 	section("GROUP\tNODES\tMAX\tPODS\tWHY", rows, 0)
 	rows = nil
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		rows = append(rows, []string{m.Text, someNames(m.Goes, false), string(m.Reason), fmt.Sprint(m.Pods),
+			fmt.Sprintf("%.2f → %.2f", m.Before, m.After)})
+	}
+	section("MOVE THAT BEGINS\tNODES THAT GO\tREASON\tPODS\tCOST/H", rows, 0)
+	rows = nil
 	for i := range d.Calls {
 		c := &d.Calls[i]
 		end := string(c.End)

@@ -15,6 +15,8 @@ func TestDecision(t *testing.T) {
 		ID: "20260102T150405.000Z", Time: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC), Summary: "Buys 2: g 0→2",
 		Triggers: []decisions.Trigger{decisions.PodsWait}, TookMillis: 7, Nodes: 2, LowerBound: 1,
 		Grow: []decisions.Growth{{Group: "g", From: 0, To: 2, Max: 5, Pods: 3, Why: "the only group"}},
+		Moves: []model.MoveState{{Text: "2 nodes for 1 of g", Goes: []string{"n3", "n4"}, Reason: model.CheaperElsewhere,
+			Pods: 5, Before: 1, After: 0.4}},
 		Calls: []decisions.Call{{Verb: model.Grow, Group: "g", Reason: model.Fits, End: decisions.Failed,
 			Error: "no machines\nthere"}},
 		Verdicts: []decisions.Verdict{{Reason: model.GroupAtMax, Detail: "5 of 5", Fix: "a higher maximum"}},
@@ -30,6 +32,9 @@ Made 2026-01-02 15:04:05Z in 7 ms because of PodsWait; buys 2 nodes (lower bound
 
 GROUP  NODES   MAX  PODS  WHY
 g      0 -> 2  5    3     the only group
+
+MOVE THAT BEGINS    NODES THAT GO  REASON            PODS  COST/H
+2 nodes for 1 of g  n3, n4         CheaperElsewhere  5     1.00 → 0.40
 
 CALL  ON  REASON  END
 Grow  g   Fits    Failed no machines there

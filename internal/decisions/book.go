@@ -250,8 +250,12 @@ func (b *Book) Find(id string) (Decision, bool) {
 	return b.ring[i].decision, true
 }
 
-// At gives the decision that stood at a time: the last one made until then.
+// At gives the decision that stood at a time: the last one made until then. A time without a fraction is that whole
+// second: lists print no more of it.
 func (b *Book) At(t time.Time) (Decision, bool) {
+	if t.Nanosecond() == 0 {
+		t = t.Add(time.Second - 1)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := len(b.ring) - 1; i >= 0; i-- {

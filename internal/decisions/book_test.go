@@ -149,6 +149,25 @@ func TestEachAttemptIsKept(t *testing.T) {
 	}
 }
 
+// TestAtASecond: the time that a list prints, which is cut to the second, finds the decision.
+func TestAtASecond(t *testing.T) {
+	b := decisions.New(5, 60_000, nil, prometheus.NewRegistry())
+	for _, after := range []time.Duration{100 * time.Millisecond, 1900 * time.Millisecond, 3 * time.Second} {
+		c := cycleOf(t, grows)
+		c.Snapshot.Now = c.Snapshot.Now.Truncate(time.Second).Add(after)
+		report(t, b, c)
+	}
+	list := b.List(3)
+	for i, d := range list {
+		if at, ok := b.At(d.Time.Truncate(time.Second)); !ok || at.ID != d.ID {
+			t.Errorf("%d: at %s it is %q, not %s", i, d.Time.Truncate(time.Second), at.ID, d.ID)
+		}
+	}
+	if at, ok := b.At(list[1].Time.Add(-time.Millisecond)); !ok || at.ID != list[2].ID {
+		t.Errorf("a millisecond before %s it is %q", list[1].ID, at.ID)
+	}
+}
+
 // The book forgets the oldest: what is too many, and what is too large.
 func TestTheBookIsBounded(t *testing.T) {
 	const count, bytes = 5, 60_000

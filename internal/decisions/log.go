@@ -46,6 +46,7 @@ type Log struct {
 	// These belong to Run.
 	file    *os.File
 	size    int64
+	special bool // a pipe or a device: nothing to put aside, or to force onto a disk
 	torn    bool // the last line is not whole
 	dirty   bool // something is not forced onto the disk yet
 	failing bool
@@ -109,7 +110,7 @@ func (l *Log) Run(ctx context.Context) {
 
 // write writes one line. A failure is logged once, until a write succeeds.
 func (l *Log) write(line []byte) {
-	err := l.open(int64(len(line)))
+	err := l.room(int64(len(line)))
 	if err == nil {
 		if l.torn {
 			line = append([]byte{'\n'}, line...)
@@ -140,20 +141,29 @@ func (l *Log) fail(err error) {
 	}
 }
 
-// open has a file with room for a line.
-func (l *Log) open(room int64) error {
-	if l.file != nil && l.size > 0 && l.size+room > l.most {
-		l.close()
-		for i := older; i > 0; i-- {
-			from := l.path
-			if i > 1 {
-				from = fmt.Sprintf("%s.%d", l.path, i-1)
-			}
-			if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, i)); err != nil && !os.IsNotExist(err) {
-				return err
-			}
+// room has a file with room for a line. Where the old ones cannot be put aside, there is none, or the disk would fill.
+func (l *Log) room(line int64) error {
+	if err := l.open(); err != nil {
+		return err
+	}
+	if l.special || l.size == 0 || l.size+line <= l.most {
+		return nil
+	}
+	l.close()
+	for i := older; i > 0; i-- {
+		from := l.path
+		if i > 1 {
+			from = fmt.Sprintf("%s.%d", l.path, i-1)
+		}
+		if err := os.Rename(from, fmt.Sprintf("%s.%d", l.path, i)); err != nil && !os.IsNotExist(err) {
+			return err
 		}
 	}
+	return l.open()
+}
+
+// open opens the file, unless it is open.
+func (l *Log) open() error {
 	if l.file != nil {
 		return nil
 	}
@@ -167,10 +177,10 @@ func (l *Log) open(room int64) error {
 		file.Close()
 		return err
 	}
-	l.file, l.size = file, info.Size()
+	l.file, l.size, l.special = file, info.Size(), !info.Mode().IsRegular()
 	// A process that was killed may have left half of a line.
 	last := []byte{'\n'}
-	if l.size > 0 {
+	if l.size > 0 && !l.special {
 		_, err = file.ReadAt(last, l.size-1)
 	}
 	l.torn = last[0] != '\n'
@@ -178,7 +188,7 @@ func (l *Log) open(room int64) error {
 }
 
 func (l *Log) sync() {
-	if l.file == nil || !l.dirty {
+	if l.file == nil || !l.dirty || l.special {
 		return
 	}
 	if err := l.file.Sync(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,6 +93,60 @@ func TestAFullDiskStopsNothing(t *testing.T) {
 	}
 	if dropped := value(t, metrics, "plimsoll_decision_log_lines_total", "dropped"); dropped != 3 {
 		t.Errorf("%v lines are counted as dropped", dropped)
+	}
+}
+
+// A pipe, such as /dev/stdout, is neither put aside nor forced onto a disk, and nothing is complained of.
+func TestThePipeOfALog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := os.OpenFile(path, os.O_RDWR, 0) // neither end waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	if said := logged(t, path, 3000, prometheus.NewRegistry(), 6); said != "" {
+		t.Error(said)
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d files: %v", len(files), err) // what is read below is not in the pipe
+	}
+	lines := bufio.NewScanner(read)
+	for range 6 {
+		if !lines.Scan() || !json.Valid(lines.Bytes()) {
+			t.Errorf("%s: %v", lines.Text(), lines.Err())
+		}
+	}
+}
+
+// A file that cannot be put aside does not grow on: that is told once, and the lines are counted.
+func TestALogThatCannotBePutAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "decisions.jsonl")
+	if err := os.MkdirAll(filepath.Join(path+".1", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path+".2", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path+".2", "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	metrics := prometheus.NewRegistry()
+	said := logged(t, path, 3000, metrics, 12)
+	if strings.Count(said, "\n") != 1 || !strings.Contains(said, "decisions are not logged") {
+		t.Error(said)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > 3000 {
+		t.Errorf("it has %v bytes: %v", info.Size(), err)
+	}
+	written, dropped := value(t, metrics, "plimsoll_decision_log_lines_total", "written"),
+		value(t, metrics, "plimsoll_decision_log_lines_total", "dropped")
+	if written == 0 || written+dropped != 12 {
+		t.Errorf("%v lines are written, %v are dropped", written, dropped)
 	}
 }
 
