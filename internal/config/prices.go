@@ -257,7 +257,10 @@ func (f *PriceFile) commitments(out *model.Prices, wrong func(error)) {
 		default:
 			wrong(checkPrice(at+".perHour", *in.PerHour))
 			c.PerHour = *in.PerHour
-			for _, pattern := range in.Groups {
+			for j, pattern := range in.Groups {
+				if err := policy.CheckPattern(pattern); err != nil {
+					wrong(fmt.Errorf("%s.groups[%d]: %w", at, j, err))
+				}
 				c.Groups = append(c.Groups, policy.Pattern(pattern))
 			}
 			out.Commitments = append(out.Commitments, c)
