@@ -432,6 +432,10 @@ func groupText(g *explain.Group, all bool) string {
 		}
 	}
 	fmt.Fprintf(&b, "Nodes: %s\n", strings.Join(parts, ", "))
+	if last := g.BoughtLast; last != nil {
+		fmt.Fprintf(&b, "Bought from last, and not for cheaper nodes: %s; %s more\n", last.Why,
+			duration.HumanDuration(last.Until.Sub(g.Time)))
+	}
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	growthRows(table, g)
 	cameRows(table, g, all)

@@ -38,6 +38,8 @@ type Group struct {
 	MissingSince time.Time `json:"missingSince,omitzero"`
 	LastGrowth   time.Time `json:"lastGrowth,omitzero"`
 	LastRemoval  time.Time `json:"lastRemoval,omitzero"`
+	// BoughtLast is there where too many of its nodes were interrupted.
+	BoughtLast *BoughtLast `json:"boughtLast,omitempty"`
 	// Growth are the scale-ups in flight, Holds what holds the group now, and GivenUp machines that are not
 	// waited for any more, each with what keeps it.
 	Growth []GrowthState `json:"growth,omitempty"`
@@ -48,6 +50,13 @@ type Group struct {
 	// Classes are the group's answers to pods that wait.
 	Classes  []ClassAnswer   `json:"classes,omitempty"`
 	Template *TemplateAnswer `json:"template,omitempty"`
+}
+
+// BoughtLast says why a group is bought from last, and not for cheaper nodes, and until when.
+type BoughtLast struct {
+	Interrupted int       `json:"interrupted"` // nodes
+	Why         string    `json:"why"`
+	Until       time.Time `json:"until"`
 }
 
 // GrowthState is a scale-up in flight.
@@ -128,6 +137,11 @@ func GroupOf(c model.Cycle, p model.Policy, name string) (Group, error) {
 				what = spelling.Count(v.Count, "request")
 			}
 			out.GivenUp = append(out.GivenUp, GroupHold{what, *verdictOf(&v.Verdict)})
+		}
+	}
+	for _, d := range p.Moves.Distrusts(a.plan.Interruptions, a.snap.Now) {
+		if d.Group == g.ID {
+			out.BoughtLast = &BoughtLast{d.Count, d.Why(), d.Until.UTC()}
 		}
 	}
 	out.Came = a.came(g)

@@ -2,6 +2,8 @@ package explain_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // TestWhatAGroupSays: of pods that wait the fix that works, with what DaemonSets take of a new node; and of the nodes
@@ -48,6 +51,39 @@ pods huge count=1 cpu=6`); err != nil {
 	p, err := explain.PodOf(c, s.Policy, "default/huge-000001")
 	if err != nil || p.Pending.Groups[0].Detail != detail || p.Pending.Fix.Text != g.Classes[0].WorksIf.Text {
 		t.Errorf("the pod's answer is %+v (%v)", p.Pending, err)
+	}
+}
+
+// TestAGroupThatIsBoughtLast says so with the numbers of the notice, and until when.
+func TestAGroupThatIsBoughtLast(t *testing.T) {
+	s := testkit.NewScenario()
+	if err := s.Add(`
+group spot max=4 cpu=4 memory=16Gi
+group other max=4 cpu=4 memory=16Gi
+last interruption of=a group=spot age=50m
+last interruption of=b group=spot age=20m
+last interruption of=c group=other age=20m
+pods web count=1 cpu=1`); err != nil {
+		t.Fatal(err)
+	}
+	s.Policy.Moves.MaxInterruptions, s.Policy.Moves.InterruptionSpan = 2, time.Hour
+	snap := s.Snapshot(s.Policy)
+	c := model.Cycle{Snapshot: snap, Plan: decide.Decide(snap, s.Policy)}
+	notice := slices.IndexFunc(c.Plan.Notices, func(n provider.Notice) bool { return n.Code == "InterruptedOften" })
+	if notice < 0 {
+		t.Fatalf("notices: %v", c.Plan.Notices)
+	}
+	got, err := explain.GroupOf(c, s.Policy, "spot")
+	if err != nil || got.BoughtLast == nil {
+		t.Fatalf("%+v (%v)", got.BoughtLast, err)
+	}
+	want := fmt.Sprintf("spot (%s; until %s)", got.BoughtLast.Why, got.BoughtLast.Until.Format(time.RFC3339))
+	if !strings.HasSuffix(c.Plan.Notices[notice].Message, want) || got.BoughtLast.Interrupted != 2 ||
+		!got.BoughtLast.Until.Equal(snap.Now.Add(10*time.Minute)) {
+		t.Errorf("%+v, and the notice is %q", got.BoughtLast, c.Plan.Notices[notice].Message)
+	}
+	if other, err := explain.GroupOf(c, s.Policy, "other"); err != nil || other.BoughtLast != nil {
+		t.Errorf("the other group: %+v (%v)", other.BoughtLast, err)
 	}
 }
 

@@ -38,11 +38,15 @@ type Distrust struct {
 	policy *MovePolicy
 }
 
-// Text says it with its numbers.
+// Text names the group, and says why with its numbers.
 func (d *Distrust) Text() string {
-	return fmt.Sprintf("%s (%s interrupted within %s, of which %d are too many; until %s)", d.Group,
-		spelling.Count(d.Count, "node"), d.policy.InterruptionSpan, d.policy.MaxInterruptions,
-		d.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s (%s; until %s)", d.Group, d.Why(), d.Until.UTC().Format(time.RFC3339))
+}
+
+// Why has the numbers.
+func (d *Distrust) Why() string {
+	return fmt.Sprintf("%s interrupted within %s, of which %d are too many", spelling.Count(d.Count, "node"),
+		d.policy.InterruptionSpan, d.policy.MaxInterruptions)
 }
 
 // mostInterruptions is how many are remembered of nodes that are gone.
