@@ -334,11 +334,14 @@ func nodeText(n *explain.Node, all bool) string {
 
 // removalLines say what else keeps a node, and what its removal moves and saves.
 func removalLines(b *strings.Builder, n *explain.Node) {
+	without := map[string]string{
+		"Rules": "these pods' rules", "Minimum": "that minimum", "Threshold": "that threshold",
+	}[n.Tried]
 	switch {
 	case n.Then != nil:
-		fmt.Fprintf(b, "Without %s: %s\n", n.Tried, verdict(n.Then, n.Time))
+		fmt.Fprintf(b, "Without %s: %s\n", without, verdict(n.Then, n.Time))
 	case n.Tried != "":
-		fmt.Fprintf(b, "Without %s nothing would keep it.\n", n.Tried)
+		fmt.Fprintf(b, "Without %s nothing would keep it.\n", without)
 	}
 	fmt.Fprintf(b, "Its removal moves %s", spelling.Count(n.Evict, "pod"))
 	if n.SavesPerHour != nil {

@@ -24,8 +24,8 @@ type Node struct {
 	Fate   NodeFate  `json:"fate"`
 	BuyFor []string  `json:"boughtFor,omitempty"` // the workloads that it was bought for, while that is remembered
 	Hold   *Verdict  `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
-	// Tried is without what the plan was made once more: the rules of the pods in Pods, the group's minimum, or its
-	// threshold. Then is what keeps the node in that plan; nil if nothing does.
+	// Tried is without what the plan was made once more: Rules of the pods in Pods, the group's Minimum, or its
+	// Threshold. Then is what keeps the node in that plan; nil if nothing does.
 	Tried string      `json:"tried,omitempty"`
 	Then  *Verdict    `json:"then,omitempty"`
 	Drain *DrainState `json:"drain,omitempty"`
@@ -137,11 +137,11 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	out.Evict, out.Pods = a.holds(n)
 	switch {
 	case out.Fate == Keep && len(out.Pods) > 0:
-		out.Tried, out.Then = "these pods' rules", a.without(at, out.Pods)
+		out.Tried, out.Then = "Rules", a.without(at, out.Pods)
 	case out.Fate == Spare && out.Hold.Reason == model.GroupAtMin:
-		out.Tried, out.Then = "that minimum", a.withoutLimit(n, func(g *model.Group) { g.Min = 0 })
+		out.Tried, out.Then = "Minimum", a.withoutLimit(n, func(g *model.Group) { g.Min = 0 })
 	case out.Fate == Keep && out.Hold != nil && out.Hold.Reason == model.NotUnderutilized && out.Hold.Fix != "":
-		out.Tried, out.Then = "that threshold", a.withoutLimit(n, func(g *model.Group) {
+		out.Tried, out.Then = "Threshold", a.withoutLimit(n, func(g *model.Group) {
 			all := 2.0 // more than any use
 			g.Options.ScaleDownUtilizationThreshold, g.Options.ScaleDownGPUUtilizationThreshold = &all, &all
 		})
