@@ -325,7 +325,7 @@ func (t *truth) applyPod(e *Event) {
 				recent := append(slices.DeleteFunc(slices.Clone(p.evictions), func(at time.Time) bool {
 					return e.At.Sub(at) > 3*time.Hour
 				}), e.At)
-				left := &moved{pod: p.uid, node: p.node, at: e.At, evictions: recent}
+				left := &moved{pod: p.uid, node: p.node, by: t.process, at: e.At, evictions: recent}
 				if m := t.machineOf(n); m != nil {
 					left.group, left.withheld = m.group, n.withheld
 				}

@@ -187,12 +187,18 @@ func seen(j *Judge, e *Event) {
 	}
 	for _, uid := range sorted(t.pods) {
 		o := t.pods[uid]
-		if o.from == nil || o.node != "" || o.own || o.made.Before(t.since["scheduler=down"]) {
+		if !t.awaited(o) || o.made.Before(t.since["scheduler=down"]) {
 			continue
 		}
 		j.test(j.since(o.made) <= goesOnFor, e, p.node, "%s came for %s, evicted from %s at %s, and waits since %s", uid,
 			o.from.pod, o.from.node, j.stamp(o.from.at), j.stamp(o.made))
 	}
+}
+
+// awaited reports whether a pod without a node is known to have come for an evicted one: where it was there before this
+// process led, the pod that the process before evicted was gone by then.
+func (t *truth) awaited(o *pod) bool {
+	return o.from != nil && o.node == "" && !o.own && (o.from.by == t.process || o.made.After(t.led))
 }
 
 // blind counts the cycles in which a further drain would be one too many.
@@ -202,7 +208,7 @@ func blind(j *Judge, e *Event) {
 		return
 	}
 	for _, o := range t.pods {
-		if o.from != nil && o.node == "" && !o.own && j.since(o.made) > goesOnFor {
+		if t.awaited(o) && j.since(o.made) > goesOnFor {
 			j.test(true, e, "", "")
 			return
 		}

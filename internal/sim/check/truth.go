@@ -188,6 +188,7 @@ type pod struct {
 // moved is a pod that we evicted, for which another one comes.
 type moved struct {
 	pod, node string
+	by        string // the process that evicted it
 	group     string
 	at        time.Time
 	evictions []time.Time
