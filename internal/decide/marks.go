@@ -36,7 +36,6 @@ func (m *maker) mark() {
 			n.Standing.AwaitVersion != "" {
 			continue
 		}
-		marked := model.HasTaint(n.Object, model.TaintCandidate)
 		want := unneeded && p.ScaleDown.Enabled && p.ScaleDown.SoftTaints > 0
 		note := ""
 		if v := kept[n.Name]; v != nil && v.Reason != model.Unneeded {
@@ -46,11 +45,11 @@ func (m *maker) mark() {
 		switch {
 		case starts(plan, n.Name):
 			continue
-		case want && !marked:
+		case want && !n.Marked:
 			step = removal.Step{Verb: model.Mark, Reason: model.Unneeded, Why: "nothing needs it"}
-		case marked && !want:
+		case n.Marked && !want:
 			step = removal.Step{Verb: model.Unmark, Reason: model.Fits, Why: "it is no candidate any more"}
-		case note != n.Object.Annotations[model.AnnotationStays]:
+		case note != n.Note:
 			step = removal.Step{Verb: model.Annotate, Note: note}
 		default:
 			continue

@@ -25,6 +25,11 @@ func DoNotDisrupt(value string) time.Duration {
 	return 0
 }
 
+// MayBeKept reports whether Kept may say something of a node at some time.
+func MayBeKept(n *corev1.Node) bool {
+	return n.Annotations[AnnotationScaleDownDisabled] != "" || n.Annotations[AnnotationDoNotDisrupt] != ""
+}
+
 // Kept says by which annotation, as key=value, a person keeps a node, and until when; no time means until the
 // annotation is taken off. Empty means by none.
 func Kept(n *corev1.Node, now time.Time) (annotation string, until time.Time) {

@@ -169,7 +169,11 @@ type Node struct {
 	Name string
 	// Object is the node as observed, nil for one that is coming.
 	Object *corev1.Node
-	Shape  ShapeID
+	// Marked and Note are what we have written on it beside a removal: the taint of candidates, and what keeps it.
+	// Annotated: an annotation may keep it.
+	Marked, Annotated bool
+	Note              string
+	Shape             ShapeID
 	// May are the shapes of which a node on its way will have one, where the cloud chooses
 	// (its zone, say); Shape has then only what all of them have. Empty for other nodes.
 	May  []ShapeID

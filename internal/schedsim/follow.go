@@ -49,6 +49,9 @@ func (w *World) followersOf(leader model.ClassID) (list []model.ClassID, looks i
 			}
 		}
 	}
+	if len(w.choosy) == 0 {
+		return nil, 0
+	}
 	list, known := w.followers[leader]
 	if !known {
 		looks = len(w.choosy)

@@ -237,7 +237,10 @@ func (m *Mover) arrange(pods []model.Batch) []want {
 		}
 	}
 	slices.SortFunc(m.wants, func(a, b want) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class))
+		if a.rank != b.rank {
+			return cmp.Compare(a.rank, b.rank)
+		}
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.class, b.class))
 	})
 	out := m.wants[:0]
 	for _, x := range m.wants {

@@ -24,7 +24,8 @@ func TestSameRow(t *testing.T) {
 	if !sameRow(row, same) || rowOf(row, same) != row || rowOf(nil, same) == same {
 		t.Error("a row that is the same is not shared, or the draft is handed out")
 	}
-	taken := []string{"Name", "Batches", "MilliCPU", "Memory", "Expendable", "Occupants", "FirstOccupant"}
+	taken := []string{"Name", "Marked", "Annotated", "Note", // of the object
+		"Batches", "MilliCPU", "Memory", "Expendable", "Occupants", "FirstOccupant"}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[model.Node]()) {
 		if slices.Contains(taken, field.Name) {
 			continue

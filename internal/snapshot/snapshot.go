@@ -175,6 +175,8 @@ func (b *builder) nodes(seen model.Observation) {
 		}
 		n.Name, n.Object, n.Shape, n.Group = o.Object.Name, o.Object, o.Shape, -1
 		n.Bound, n.Generation = o.Pods, o.Generation
+		n.Marked, n.Note = model.HasTaint(o.Object, model.TaintCandidate), o.Object.Annotations[model.AnnotationStays]
+		n.Annotated = model.MayBeKept(o.Object)
 		var instance *provider.Instance
 		at := row
 		if !b.kept.homes {

@@ -3,6 +3,7 @@ package scaledown
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -11,7 +12,10 @@ import (
 // for nothing.
 func (f *finder) needed(id model.NodeID) *model.Verdict {
 	n := f.Snapshot.Nodes[id]
-	annotation, until := model.Kept(n.Object, f.Snapshot.Now)
+	annotation, until := "", time.Time{}
+	if n.Annotated {
+		annotation, until = model.Kept(n.Object, f.Snapshot.Now)
+	}
 	switch {
 	case n.Unknown && f.Snapshot.AsOf.IsZero():
 		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Fix: "node groups that can be read",

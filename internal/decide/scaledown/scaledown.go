@@ -107,6 +107,7 @@ func Find(in Input) *Search {
 	for i := range s.Groups {
 		f.moves[i] = in.Policy.Moves.Of(&s.Groups[i])
 	}
+	f.before = f.minimums.clone()
 	f.takeOver()
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
@@ -146,7 +147,8 @@ func (f *finder) readyMover(order []model.NodeID) *schedsim.Mover {
 // finder finds unneeded nodes. It serves one Plan.
 type finder struct {
 	Input
-	minimums *minimums
+	minimums *minimums // counted down by what was accepted
+	before   *minimums // as they were before that
 	// moves says what may go from each group beside what nothing needs.
 	moves []model.MovePolicy
 	// allowed is what each budget lets go, whatever else goes.
@@ -249,7 +251,7 @@ func tooFewSteps(p model.ScaleDownPolicy) *model.Verdict {
 // begin starts the removal of unneeded nodes, in the order in which they were
 // accepted, as far as the limits allow.
 func (f *finder) begin(g *present) []Start {
-	b := newStarts(f.Input)
+	b := newStarts(f.Input, f.before)
 	var out []Start
 	for _, c := range f.replaced {
 		out = f.settle(b, c, b.replaced(c, f.since(c)), out)

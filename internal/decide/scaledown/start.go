@@ -37,10 +37,10 @@ type starts struct {
 	leave map[types.UID]string
 }
 
-func newStarts(in Input) *starts {
+func newStarts(in Input, least *minimums) *starts {
 	s, policy := in.Snapshot, in.Policy
 	p := policy.ScaleDown
-	b := &starts{Input: in, minimums: newMinimums(s, p), budgets: s.Book(policy.Budgets),
+	b := &starts{Input: in, minimums: least.clone(), budgets: s.Book(policy.Budgets),
 		parallel: p.MaxParallelism, drains: p.MaxDrains,
 		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, words: map[time.Duration]string{},
 		leave: map[types.UID]string{}}
