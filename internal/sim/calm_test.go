@@ -19,17 +19,23 @@ func TestCalmWorlds(t *testing.T) {
 		}
 		return
 	}
-	const count = 40
-	nodes, packed, before, evicted := 0, 0, 0, 0
-	for seed := range uint64(count) {
-		sizes, err := playCalm(t, seed+1, false)
-		if err != nil {
-			t.Errorf("%v\nplay it again: go test ./internal/sim -run CalmWorlds -sim.seed=%d", err, seed+1)
+	var all [20]sizes
+	t.Run("worlds", func(t *testing.T) {
+		for i := range all {
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+				t.Parallel()
+				var err error
+				if all[i], err = playCalm(t, uint64(i+1), false); err != nil {
+					t.Errorf("%v\nplay it again: go test ./internal/sim -run CalmWorlds -sim.seed=%d", err, i+1)
+				}
+			})
 		}
-		nodes, packed, before, evicted = nodes+sizes.after, packed+sizes.packed, before+sizes.before,
-			evicted+sizes.evicted
+	})
+	nodes, packed, before, evicted := 0, 0, 0, 0
+	for _, n := range all {
+		nodes, packed, before, evicted = nodes+n.after, packed+n.packed, before+n.before, evicted+n.evicted
 	}
-	t.Logf("%d worlds had %d nodes, and in the end %d; a plain packing needs %d; %d pods were evicted", count, before,
+	t.Logf("%d worlds had %d nodes, and in the end %d; a plain packing needs %d; %d pods were evicted", len(all), before,
 		nodes, packed, evicted)
 	if nodes > packed+packed/20 {
 		t.Errorf("%d nodes are left of %d, and a plain packing needs %d", nodes, before, packed)

@@ -87,6 +87,7 @@ func TestWorldsThatFailed(t *testing.T) {
 		122344322:  "a pod that no node is bought for ended on a new node, which counted as of no use",
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			if _, err := playRandom(t, seed, false, drawScript); err != nil {
 				t.Errorf("%s: %v", why, err)
 			}

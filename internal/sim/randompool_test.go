@@ -12,7 +12,7 @@ import (
 var (
 	poolSeed = flag.Uint64("sim.pool", 0,
 		"play only the random pool with this seed, and print its script and timeline")
-	poolsUpTo = flag.Uint64("sim.pools", 40, "play the random pools with the seeds from 1 to this")
+	poolsUpTo = flag.Uint64("sim.pools", 20, "play the random pools with the seeds from 1 to this")
 )
 
 // TestRandomPools plays worker pools over two to four zones, under each sizing, in

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,43 +21,55 @@ pods evil%d count=2 cpu=%d memory=1Gi`
 // TestNoTenantHarms decides again and again in random worlds, from what was seen, with and without what a
 // hostile tenant makes (rule N15): the plan for others is the same, and costs little more.
 func TestNoTenantHarms(t *testing.T) {
-	plans, calls := 0, 0
-	for seed := uint64(1); seed <= 12; seed++ {
-		text, lasts := drawScript(seed)
-		s := newScript()
-		if err := s.Add(text); err != nil {
-			t.Fatal(err)
+	var plans, calls atomic.Int32
+	t.Run("worlds", func(t *testing.T) {
+		for seed := range uint64(12) {
+			t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
+				t.Parallel()
+				p, c := playTenant(t, seed+1)
+				plans.Add(int32(p))
+				calls.Add(int32(c))
+			})
 		}
-		w := s.World()
-		w.Timeline().Quiet()
-		var last *model.Snapshot
-		for w.Now() < min(lasts, 40*time.Minute) {
-			if err := w.Run(700 * time.Millisecond); err != nil {
-				t.Errorf("seed %d: %v", seed, err)
-				break
-			}
-			if w.leader == nil || w.leader.again.held.Snapshot == last || len(w.leader.again.held.Plan.Calls) == 0 {
-				continue
-			}
-			last = w.leader.again.held.Snapshot
-			was, is := decideBoth(t, w)
-			plans++
-			calls += len(was.Calls)
-			if a, b := callsOf(&was), callsOf(&is); !slices.Equal(a, b) {
-				t.Errorf("seed %d at %s: with a hostile tenant it is\n%s\nand without\n%s", seed, w.Now(), strings.Join(b, "\n"),
-					strings.Join(a, "\n"))
-			}
-			if most := 2*was.Work.Steps + 5000; is.Work.Steps > most {
-				t.Errorf("seed %d at %s: with a hostile tenant it takes %d steps, and without %d", seed, w.Now(), is.Work.Steps,
-					was.Work.Steps)
-			}
-		}
-		w.Close()
-	}
-	t.Logf("%d plans with %d calls", plans, calls)
-	if calls < 20 {
+	})
+	t.Logf("%d plans with %d calls", plans.Load(), calls.Load())
+	if calls.Load() < 20 {
 		t.Errorf("that is too little to show anything")
 	}
+}
+
+// playTenant plays a world for a while, and compares each of its plans that does something.
+func playTenant(t *testing.T, seed uint64) (plans, calls int) {
+	text, lasts := drawScript(seed)
+	s := newScript()
+	if err := s.Add(text); err != nil {
+		t.Fatal(err)
+	}
+	w := s.World()
+	defer w.Close()
+	w.Timeline().Quiet()
+	var last *model.Snapshot
+	for w.Now() < min(lasts, 40*time.Minute) {
+		if err := w.Run(700 * time.Millisecond); err != nil {
+			t.Errorf("%v", err)
+			break
+		}
+		if w.leader == nil || w.leader.again.held.Snapshot == last || len(w.leader.again.held.Plan.Calls) == 0 {
+			continue
+		}
+		last = w.leader.again.held.Snapshot
+		was, is := decideBoth(t, w)
+		plans++
+		calls += len(was.Calls)
+		if a, b := callsOf(&was), callsOf(&is); !slices.Equal(a, b) {
+			t.Errorf("at %s: with a hostile tenant it is\n%s\nand without\n%s", w.Now(), strings.Join(b, "\n"),
+				strings.Join(a, "\n"))
+		}
+		if most := 2*was.Work.Steps + 5000; is.Work.Steps > most {
+			t.Errorf("at %s: with a hostile tenant it takes %d steps, and without %d", w.Now(), is.Work.Steps, was.Work.Steps)
+		}
+	}
+	return plans, calls
 }
 
 // decideBoth decides from what the leader saw last, and from the same with what a hostile tenant makes.

@@ -28,24 +28,27 @@ at 1h workload web count=5
 // TestAWeekAtRest lets worlds at rest be for a week: nothing is bought, drained or ended any more (A5), and
 // what a cycle costs does not grow with time (N17).
 func TestAWeekAtRest(t *testing.T) {
-	for seed := range 2 {
-		s := newScript()
-		if err := s.Add(fmt.Sprintf(aWeek, seed+1)); err != nil {
-			t.Fatal(err)
-		}
-		w := s.World()
-		t.Cleanup(w.Close)
-		if err := w.Run(2 * time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		lacking, err := comesToRest(w, peaceful)
-		if err != nil || len(lacking) > 0 {
-			t.Fatalf("%v\n%v\n%s", err, lacking, w.Show())
-		}
-		w.Timeline().Take()
-		w.Timeline().Quiet()
-		if err := w.Run(7 * 24 * time.Hour); err != nil {
-			t.Errorf("%v\n%s", err, w.Show())
-		}
+	for _, seed := range []int{1, 2} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			s := newScript()
+			if err := s.Add(fmt.Sprintf(aWeek, seed)); err != nil {
+				t.Fatal(err)
+			}
+			w := s.World()
+			defer w.Close()
+			if err := w.Run(2 * time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			lacking, err := comesToRest(w, peaceful)
+			if err != nil || len(lacking) > 0 {
+				t.Fatalf("%v\n%v\n%s", err, lacking, w.Show())
+			}
+			w.Timeline().Take()
+			w.Timeline().Quiet()
+			if err := w.Run(7 * 24 * time.Hour); err != nil {
+				t.Errorf("%v\n%s", err, w.Show())
+			}
+		})
 	}
 }

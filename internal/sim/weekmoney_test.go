@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,43 +14,52 @@ import (
 // TestAWeekOfMoves: at a steady load nodes go for cheaper ones, whatever a move must save, until none is worth it.
 // That is so within a day; nothing is moved for the rest of the week, and the nodes cost no more than at first.
 func TestAWeekOfMoves(t *testing.T) {
-	const worlds, most = 6, 24 * time.Hour
-	moved := 0
-	for seed := range uint64(worlds) {
-		text := drawSteady(seed + 1)
-		s := newScript()
-		if err := s.Add(text); err != nil {
-			t.Fatal(err)
+	const worlds = 6
+	var moved atomic.Int32
+	t.Run("worlds", func(t *testing.T) {
+		for seed := range uint64(worlds) {
+			t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
+				t.Parallel()
+				if playWeek(t, drawSteady(seed+1)) {
+					moved.Add(1)
+				}
+			})
 		}
-		w := s.World()
-		t.Cleanup(w.Close)
-		w.Timeline().Quiet()
-		if err := w.Run(calmFrom); err != nil {
-			t.Fatal(err)
-		}
-		before := w.cost()
-		if err := w.Run(most); err != nil {
-			t.Errorf("%v\nof\n%s", err, text)
-			continue
-		}
-		evicted, nodes, cost := w.judge.Moves().Pods, w.byGroup(), w.cost()
-		if err := w.Run(7*24*time.Hour - most); err != nil {
-			t.Errorf("%v\nof\n%s", err, text)
-		}
-		if again := w.judge.Moves().Pods; again != evicted {
-			t.Errorf("%d pods were evicted on the first day, and %d in the week, of\n%s", evicted, again, text)
-		}
-		if now := w.byGroup(); now != nodes || w.cost() > before {
-			t.Errorf("the nodes were%s after a day and are%s, and cost %.4g, %.4g and %.4g, of\n%s", nodes, now, before, cost,
-				w.cost(), text)
-		}
-		if cost < before {
-			moved++
-		}
+	})
+	if n := moved.Load(); n < worlds/2 {
+		t.Errorf("in %d of %d worlds nodes went for cheaper ones: that is too little to show anything", n, worlds)
 	}
-	if moved < worlds/2 {
-		t.Errorf("in %d of %d worlds nodes went for cheaper ones: that is too little to show anything", moved, worlds)
+}
+
+// playWeek plays a week, and reports whether nodes went for cheaper ones on its first day.
+func playWeek(t *testing.T, text string) (moved bool) {
+	const most = 24 * time.Hour
+	s := newScript()
+	if err := s.Add(text); err != nil {
+		t.Fatal(err)
 	}
+	w := s.World()
+	defer w.Close()
+	w.Timeline().Quiet()
+	if err := w.Run(calmFrom); err != nil {
+		t.Fatal(err)
+	}
+	before := w.cost()
+	if err := w.Run(most); err != nil {
+		t.Fatalf("%v\nof\n%s", err, text)
+	}
+	evicted, nodes, cost := w.judge.Moves().Pods, w.byGroup(), w.cost()
+	if err := w.Run(7*24*time.Hour - most); err != nil {
+		t.Errorf("%v\nof\n%s", err, text)
+	}
+	if again := w.judge.Moves().Pods; again != evicted {
+		t.Errorf("%d pods were evicted on the first day, and %d in the week, of\n%s", evicted, again, text)
+	}
+	if now := w.byGroup(); now != nodes || w.cost() > before {
+		t.Errorf("the nodes were%s after a day and are%s, and cost %.4g, %.4g and %.4g, of\n%s", nodes, now, before, cost,
+			w.cost(), text)
+	}
+	return cost < before
 }
 
 // byGroup is how many nodes each group is asked to have.
