@@ -215,7 +215,7 @@ func (m *maker) findMoves(search *scaledown.Search) {
 // busy says why no move begins in this plan: pods that wait come first.
 func (m *maker) busy() *model.Verdict {
 	switch {
-	case len(m.up.Grow) > 0 || len(m.up.Unseen) > 0:
+	case len(m.up.Grow) > 0 || len(m.up.Unseen) > 0 || slices.ContainsFunc(m.up.Pending, isUpcoming):
 		return &model.Verdict{Detail: "pods that wait come first", Fix: "they have nodes"}
 	case m.snap.LastGrowth.Add(m.policy.ScaleDown.DelayAfterAdd).After(m.snap.Now):
 		return &model.Verdict{Detail: fmt.Sprintf("nothing moves for %s after a scale-up", m.policy.ScaleDown.DelayAfterAdd),
@@ -223,6 +223,10 @@ func (m *maker) busy() *model.Verdict {
 	}
 	return nil
 }
+
+// isUpcoming reports whether pods are to come to nodes that are on their way: a move might take their place, or leave
+// it against a skew.
+func isUpcoming(v model.PendingVerdict) bool { return v.Skipped == nil && v.Upcoming > 0 }
 
 // hold takes over what the search for unneeded nodes has found.
 func (m *maker) hold(r scaledown.Result) {

@@ -225,6 +225,8 @@ var table = []mutant{
 		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
 	{"M3: old nodes of a move go while pods have nodes bought", "internal/decide/scaledown/start.go", unit,
 		`return b.demanded(n.Group)`, `return nil`},
+	{"M1: a move begins while pods are to come to nodes on their way", "internal/decide/decide.go", unit,
+		` || slices.ContainsFunc(m.up.Pending, isUpcoming):`, `:`},
 	{"M3: an old node that is not ready goes at once", "internal/decide/scaledown/start.go", unit,
 		`if _, v := b.early(c, since); v != nil {`, `if _, v := b.early(c, since); v != nil && false {`},
 	{"M3: a move takes what is on its way for pods that wait", "internal/decide/reserve/moves.go", unit,
