@@ -36,9 +36,7 @@ func courseText(c *explain.Course, all bool) string {
 			head = append(head, "MOVE")
 		}
 		row(table, head...)
-		shown := last.shown(len(c.Steps))
-		for i := range c.Steps[:shown] {
-			s := &c.Steps[i]
+		listed(table, c.Steps, most, all, func(s explain.CourseStep) {
 			var buy, remove []string
 			for _, g := range s.Buy {
 				buy = append(buy, fmt.Sprintf("%s %d → %d", g.Group, g.From, g.To))
@@ -59,8 +57,7 @@ func courseText(c *explain.Course, all bool) string {
 				cells = append(cells, some(moved(s.Moves), all))
 			}
 			row(table, cells...)
-		}
-		last.more(table, len(c.Steps)-shown)
+		})
 		table.Flush()
 	}
 	last.pending(&b)

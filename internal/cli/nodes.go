@@ -90,6 +90,19 @@ func row(w io.Writer, cells ...string) {
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }
 
+// listed writes the first rows of a list, all of them for -o wide, and says how many are left out.
+func listed[T any](w io.Writer, list []T, first int, all bool, each func(T)) {
+	if all {
+		first = len(list)
+	}
+	for _, one := range list[:min(first, len(list))] {
+		each(one)
+	}
+	if more := len(list) - first; more > 0 {
+		row(w, andMore(more)+"; -o wide has all")
+	}
+}
+
 // Rows prints a table.
 func Rows(w io.Writer, rows [][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

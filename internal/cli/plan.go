@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
@@ -107,20 +108,6 @@ func (t *planText) table(b *strings.Builder, rows func(io.Writer)) {
 	}
 }
 
-// shown is how many of n rows are shown.
-func (t *planText) shown(n int) int {
-	if t.all {
-		return n
-	}
-	return min(n, most)
-}
-
-func (t *planText) more(w io.Writer, n int) {
-	if n > 0 {
-		row(w, andMore(n)+"; -o wide has all")
-	}
-}
-
 func (t *planText) buy(w io.Writer) {
 	if len(t.p.Buy) == 0 {
 		return
@@ -151,8 +138,7 @@ func (t *planText) remove(w io.Writer) {
 		return
 	}
 	row(w, "REMOVE", "GROUP", "WHEN", "USE", "PODS TO MOVE", "COST/H", "WHY NOT NOW")
-	shown := t.shown(len(t.p.Remove))
-	for _, r := range t.p.Remove[:shown] {
+	listed(w, t.p.Remove, most, t.all, func(r explain.Removal) {
 		when, why := map[explain.When]string{
 			explain.Now: "now", explain.UnderWay: "under way", explain.Later: "later", explain.Ended: "stays after all",
 		}[r.When], ""
@@ -167,8 +153,7 @@ func (t *planText) remove(w io.Writer) {
 			pods += " (" + strings.Join(r.Moves, ", ") + ")"
 		}
 		row(w, r.Node, string(r.Group), when, useText(r.Use), pods, signed(r.PricePerHour, -1), why)
-	}
-	t.more(w, len(t.p.Remove)-shown)
+	})
 }
 
 func (t *planText) moves(w io.Writer) {
@@ -176,11 +161,9 @@ func (t *planText) moves(w io.Writer) {
 		return
 	}
 	moveHead(w)
-	shown := t.shown(len(t.p.Moves))
-	for i := range t.p.Moves[:shown] {
-		moveRow(w, &t.p.Moves[i], t.p.Time, t.all)
-	}
-	t.more(w, len(t.p.Moves)-shown)
+	listed(w, t.p.Moves, most, t.all, func(m model.MoveState) {
+		moveRow(w, &m, t.p.Time, t.all)
+	})
 }
 
 func (t *planText) giveUp(w io.Writer) {
@@ -188,22 +171,23 @@ func (t *planText) giveUp(w io.Writer) {
 		return
 	}
 	row(w, "GIVE UP", "GROUP", "WHEN", "WHY")
-	shown := t.shown(len(t.p.GiveUp))
-	for _, g := range t.p.GiveUp[:shown] {
+	listed(w, t.p.GiveUp, most, t.all, func(g explain.GivenUp) {
 		when := "later"
 		if g.Now {
 			when = "now"
 		}
 		row(w, cmp.Or(string(g.Instance), fmt.Sprintf("%d requested", g.Count)), string(g.Group), when,
 			verdict(&g.Verdict, t.p.Time))
-	}
-	t.more(w, len(t.p.GiveUp)-shown)
+	})
 }
 
 // pending says of each class of pods that stays pending what every group says, the nearest first.
 func (t *planText) pending(b *strings.Builder) {
 	waiting := slices.DeleteFunc(slices.Clone(t.p.Pending), func(w explain.Waiting) bool { return !w.Stays() })
-	shown := t.shown(len(waiting))
+	shown := len(waiting)
+	if !t.all {
+		shown = min(shown, most)
+	}
 	for i := range waiting[:shown] {
 		v := &waiting[i]
 		pods := v.Left
