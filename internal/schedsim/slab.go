@@ -8,8 +8,10 @@ type slab[T any] struct {
 	left   []T
 }
 
-// How many elements a piece has, and how many pieces are kept. What one world needs beyond them is its own.
+// How many elements a piece has, and how many pieces are kept. What one world needs beyond them is its own. The first
+// piece is small, and each one twice as large as the one before, so that a small world does not pay for a large one.
 const (
+	firstPiece = 1 << 10
 	pieceSize  = 1 << 15
 	mostPieces = 64
 )
@@ -21,7 +23,10 @@ func (s *slab[T]) list(n int) []T {
 			return make([]T, 0, n)
 		}
 		if s.next == len(s.pieces) {
-			s.pieces = append(s.pieces, make([]T, pieceSize))
+			s.pieces = append(s.pieces, nil)
+		}
+		if len(s.pieces[s.next]) < n {
+			s.pieces[s.next] = make([]T, max(n, min(firstPiece<<min(s.next, 10), pieceSize)))
 		}
 		s.left = s.pieces[s.next]
 		s.next++

@@ -36,3 +36,14 @@ func TestSlab(t *testing.T) {
 		t.Errorf("%d pieces are kept", used)
 	}
 }
+
+// TestSlabOfASmallWorld: what needs little memory takes little.
+func TestSlabOfASmallWorld(t *testing.T) {
+	var s slab[int]
+	for range 100 {
+		s.list(10)
+	}
+	if len(s.pieces) != 1 || len(s.pieces[0]) > pieceSize/16 {
+		t.Errorf("%d pieces, and the first has room for %d; one of %d suffices", len(s.pieces), len(s.pieces[0]), firstPiece)
+	}
+}
