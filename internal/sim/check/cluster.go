@@ -100,14 +100,14 @@ func (t *truth) applyMachine(e *Event) {
 			}
 		}
 	case MachineGone:
-		if g != nil && m.by == "" {
+		if g != nil && m.by == "" && !m.dropped {
 			made := m.made
 			if !m.had && !m.instead.IsZero() {
 				made = m.instead
 			}
 			g.vacant = append(g.vacant, vacancy{made, e.At})
 		}
-		if u := m.unit; u != nil && m.by == "" && u.ready.IsZero() {
+		if u := m.unit; u != nil && m.by == "" && !m.dropped && u.ready.IsZero() {
 			u.machine, u.over = "", m.failed && !m.ending // the cloud may put another one in its place
 		} else {
 			over()
@@ -140,6 +140,7 @@ func (t *truth) retarget(g *group, e *Event) {
 	more := e.N - g.target
 	if e.Call == "" && more < 0 {
 		g.vacant = nil
+		t.drop(g, e.At)
 	}
 	g.target = e.N
 	if w := t.writes[e.Call]; w != nil {
@@ -174,6 +175,18 @@ func (t *truth) retarget(g *group, e *Event) {
 			if u := g.growths[i].units[k]; u.machine == "" && !u.over {
 				u.over = true
 				more++
+			}
+		}
+	}
+}
+
+// drop takes the machines that end as another client lowers a target for those that the target is lower by.
+func (t *truth) drop(g *group, at time.Time) {
+	for _, m := range t.machines {
+		if m.group == g.id && m.ending && m.by == "" && m.ended.Equal(at) {
+			m.dropped = true
+			if m.unit != nil {
+				m.unit.over = true
 			}
 		}
 	}

@@ -135,6 +135,7 @@ type machine struct {
 	again, counted bool      // the cloud tries again to make it; its failure was told
 	instead        time.Time // when the first was made of those in whose place the cloud put it
 	by             string    // the call that ended it
+	dropped        bool      // another client lowered the target, so that the cloud makes none in its place
 	unit           *unit
 	node           string // the object that stands for it now
 	had            bool   // it had a node once whose id leads to it
