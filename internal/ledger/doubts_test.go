@@ -1,39 +1,68 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// TestDoubts: since when the scheduler has refused pods that fit ready nodes. Progress
-// begins the time again; so does a cycle in which they do not fit.
+// TestDoubts: since when the scheduler has refused pods that fit ready nodes. A pod that waited and is bound begins the
+// time again, and so does a cycle in which they do not fit; pods that are wanted no more do not.
 func TestDoubts(t *testing.T) {
 	disagrees := &model.Verdict{Reason: model.SchedulerDisagrees}
-	s := &model.Snapshot{Classes: []model.Class{{Key: "a"}, {Key: "b"}}}
 	l := empty()
 	for i, c := range []struct {
-		pending []model.PendingVerdict
-		want    map[model.ClassID]model.Doubt
+		name          string
+		waiting, runs string // a letter is a pod of the first class, a digit one of the second
+		pending       []model.PendingVerdict
+		want          map[model.ClassID]int // in which turn the doubt began
 	}{
-		{[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 2}}, map[model.ClassID]model.Doubt{0: {Since: at(0), Pods: 3}}},
-		{[]model.PendingVerdict{{Class: 0, Pods: 4, Existing: 2}, {Class: 1, Pods: 1, Existing: 1}}, map[model.ClassID]model.Doubt{0: {Since: at(0), Pods: 4}, 1: {Since: at(1), Pods: 1}}},
-		// The pod of a step does not count where it fits.
-		{[]model.PendingVerdict{{Class: 0, Pods: 4, Existing: 3}, {Class: 1, Pods: 1, Planned: 1, Disagrees: disagrees}}, map[model.ClassID]model.Doubt{0: {Since: at(0), Pods: 4}, 1: {Since: at(1), Pods: 1}}},
-		{[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3}, {Class: 1, Pods: 1, Left: 1}}, map[model.ClassID]model.Doubt{0: {Since: at(3), Pods: 3}}},
-		{[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3, Skipped: disagrees}}, nil},
+		{"two fit", "abc", "", []model.PendingVerdict{{Class: 0, Pods: 3, Existing: 2}}, map[model.ClassID]int{0: 0}},
+		{"more wait", "abcd1", "",
+			[]model.PendingVerdict{{Class: 0, Pods: 4, Existing: 2}, {Class: 1, Pods: 1, Existing: 1}},
+			map[model.ClassID]int{0: 0, 1: 1}},
+		{"the pod of a step does not count where it fits", "abcd1", "",
+			[]model.PendingVerdict{{Class: 0, Pods: 4, Existing: 3}, {Class: 1, Pods: 1, Planned: 1, Disagrees: disagrees}},
+			map[model.ClassID]int{0: 0, 1: 1}},
+		{"fewer are wanted", "abc1", "",
+			[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3}, {Class: 1, Pods: 1, Existing: 1}},
+			map[model.ClassID]int{0: 0, 1: 1}},
+		{"one is bound, and another comes", "abe1", "c",
+			[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3}, {Class: 1, Pods: 1, Left: 1}},
+			map[model.ClassID]int{0: 4}},
+		{"no turn of theirs", "abe", "c", []model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3, Skipped: disagrees}}, nil},
 	} {
-		s.Now = at(i)
-		l.Note(s, model.Plan{Pending: c.pending})
-		got := l.Standing().Doubts
-		if len(got) != len(c.want) {
-			t.Errorf("turn %d: %d classes, want %d", i, len(got), len(c.want))
+		s := &model.Snapshot{Now: at(i), Classes: []model.Class{{Key: "a"}, {Key: "b"}},
+			Pending: []model.Pending{{Class: 0}, {Class: 1}}}
+		for _, uid := range c.waiting {
+			q := &s.Pending[0]
+			if unicode.IsDigit(uid) {
+				q = &s.Pending[1]
+			}
+			q.Pods = append(q.Pods, &model.Pod{UID: types.UID(uid)})
 		}
-		for id, d := range c.want {
-			want(t, "turn", []any{i, got[s.Classes[id].Digest()]}, []any{i, d})
+		n := &model.Node{}
+		for _, uid := range c.runs {
+			n.Bound = append(n.Bound, model.Pod{UID: types.UID(uid)})
+		}
+		s.Nodes = []*model.Node{n}
+		l.Note(s, model.Plan{Pending: c.pending})
+		got := map[model.ClassID]int{}
+		for id := range s.Classes {
+			if d, ok := l.Standing().Doubts[s.Classes[id].Digest()]; ok {
+				got[model.ClassID(id)] = slices.IndexFunc([]int{0, 1, 2, 3, 4, 5},
+					func(turn int) bool { return at(turn).Equal(d.Since) })
+			}
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: doubts since turns %v, want %v", c.name, got, c.want)
 		}
 	}
 }

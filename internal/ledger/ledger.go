@@ -283,37 +283,6 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	l.noteDoubts(s, p)
 }
 
-// noteDoubts keeps since when the scheduler has refused pods that fit ready nodes. One
-// pod less is progress: the scheduler may have more to do than it can at once. A
-// restart starts over; we err to waiting longer.
-func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
-	before := l.doubts
-	l.doubts = nil
-	for i := range p.Pending {
-		v := &p.Pending[i]
-		if v.Skipped != nil || (v.Existing == 0 && v.Disagrees == nil) {
-			continue
-		}
-		class := s.Classes[v.Class].Digest()
-		now := model.Doubt{Since: s.Now, Pods: v.Pods}
-		switch was, ok := before[class]; {
-		case ok && was.Pods <= v.Pods:
-			now.Since = was.Since
-		case ok:
-			l.news = true // the plan still went by the time that begins again
-		}
-		if l.doubts == nil {
-			l.doubts = map[string]model.Doubt{}
-		}
-		l.doubts[class] = now
-	}
-	for class, was := range before {
-		if _, still := l.doubts[class]; !still && !was.Counts().After(s.Now) {
-			l.news = true // the plan still kept pods of the class where they are
-		}
-	}
-}
-
 // dropArrivals forgets the nodes that were bought for pods which no longer wait.
 func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
 	l.fold.Waits = nil

@@ -21,7 +21,9 @@ type Ledger struct {
 	calls  map[string]model.Call
 	nodes  *standings
 	brakes []model.Brake
-	doubts map[string]model.Doubt // by class; replaced by each Note
+	// doubts are by class; doubted are the pods that they are about, and the class of each. Each Note replaces both.
+	doubts  map[string]model.Doubt
+	doubted map[types.UID]string
 
 	counts, others model.Counts
 	unhealthy      *model.Verdict

@@ -117,10 +117,9 @@ func CameAfter(created int64, t time.Time) bool {
 }
 
 // Doubt is a class that the scheduler refuses although its pods fit nodes that are
-// ready: since when that has been so without any progress, and how many pods it has.
+// ready: since when that has been so without any progress.
 type Doubt struct {
 	Since time.Time
-	Pods  int
 }
 
 // doubtedAfter is how long the scheduler may leave pods waiting that fit ready nodes. Less is what a
