@@ -211,6 +211,9 @@ func (t *truth) lastBound(class string) (at time.Time) {
 	return at
 }
 
+// justNow is how long a change may take to be seen and acted on.
+const justNow = 2 * time.Second
+
 // together is how far apart the nodes of one growth may come up.
 const together = 5 * time.Minute
 
@@ -226,10 +229,11 @@ func (t *truth) serves(group, class string, from time.Time) bool {
 	return false
 }
 
+// wanted counts a pod that was bound just now as one that waits: who buys cannot know of it yet.
 func wanted(j *Judge, e *Event) {
 	waits := 0
 	for _, p := range j.truth.pods {
-		if p.class == e.Class && p.node == "" {
+		if p.class == e.Class && (p.node == "" || j.since(p.bound) < justNow) {
 			waits++
 		}
 	}
