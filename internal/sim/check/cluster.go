@@ -238,6 +238,9 @@ func (t *truth) applyNode(e *Event) {
 				m.lost, m.unseen = e.At, t.seer != t.process || !t.sees.After(t.begun)
 			}
 		}
+		if n.tainted != "" {
+			t.left = e.At
+		}
 		delete(t.nodes, e.Node)
 	case Protected, Unprotected:
 		n.protected = e.What == Protected

@@ -89,10 +89,12 @@ func lateFor(of timer) func(*Judge, *Event) {
 			default:
 				lasts, which = f.StartupTime, unreadyTime
 			}
+			from := later(later(n.empty, n.changed), later(j.undisturbed(), t.waited))
 			if n.ready && f.moves() {
-				lasts += f.MovePatience // it may be for the pods of nodes that do not go
+				// It may be for the pods of nodes that do not go; those of a move leave one after the other.
+				from, lasts = later(from, t.left), lasts+f.MovePatience
 			}
-			due := later(later(n.empty, n.changed), later(j.undisturbed(), t.waited)).Add(lasts)
+			due := from.Add(lasts)
 			for _, delay := range [...]struct {
 				is   timer
 				from time.Time

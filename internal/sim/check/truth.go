@@ -39,6 +39,7 @@ type truth struct {
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
 	grew, removed, failed map[string]time.Time
 	exits                 []exit         // nodes that began to go
+	left                  time.Time      // when the last of them went
 	refusals              map[string]int // how many removals of a group were refused since one was not
 	endings               []ending
 	threshold             float64
