@@ -162,16 +162,22 @@ func (w *world) healthyPods(b *budget) map[types.UID]bool {
 	return out
 }
 
-// wanted is how many healthy pods a budget wants of how many there should be.
+// wanted is how many healthy pods a budget wants of how many there should be. Of pods without a controller the budgets'
+// controller cannot tell how many there should be: where it must know, it lets none of them go.
 func (w *world) wanted(b *budget) (wanted, expected int) {
+	bare := false
 	for _, wl := range w.workloads {
 		if wl.namespace == b.id.namespace &&
 			b.selector.Matches(labels.Set(w.catalog.Contents().Labels[wl.like.Labels].Labels)) {
 			expected += wl.want
+			bare = bare || wl.facts.Controller == noController && wl.want > 0
 		}
 	}
-	if b.said.MinAvailable != nil {
+	switch {
+	case b.said.MinAvailable != nil:
 		return *b.said.MinAvailable, expected
+	case bare:
+		return expected, expected
 	}
 	return max(0, expected-*b.said.MaxUnavailable), expected
 }

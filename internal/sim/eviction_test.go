@@ -138,6 +138,19 @@ func TestEvictionsRefused(t *testing.T) {
 	}
 }
 
+// TestBarePodsAndTheirBudget: a budget that says how many may be unavailable lets no pod without a controller go: how
+// many there should be cannot be told. One that says how many must be available does.
+func TestBarePodsAndTheirBudget(t *testing.T) {
+	w := still(t, "workload bare count=4 cpu=1 memory=1Gi controller=none evict=true\nbudget bare max=2\n"+
+		"workload other count=4 cpu=1 memory=1Gi controller=none evict=true\nbudget other min=2")
+	if err := evictOne(w, "bare-00001"); err == nil {
+		t.Error("a pod without a controller is let go by a budget that says how many may be unavailable")
+	}
+	if err := evictOne(w, "other-00001"); err != nil {
+		t.Errorf("two of four must be available: %v", err)
+	}
+}
+
 // TestWhoMakesPodsAgain: a ReplicaSet at once, a StatefulSet when the pod is gone and by
 // the same name. A pod without a controller is not made again.
 func TestWhoMakesPodsAgain(t *testing.T) {

@@ -183,6 +183,7 @@ func (w *world) release(s seat, gone bool) {
 	delete(wl.pods, s.id)
 	if wl.facts.Controller == noController {
 		wl.want = min(wl.want, len(wl.pods))
+		w.judge.budgets()
 		return
 	}
 	w.reconcile(wl)

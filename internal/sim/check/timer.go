@@ -45,7 +45,8 @@ func unneeded(j *Judge, e *Event) {
 			low = n.wasLow // it may not be known yet that it is used
 		}
 		if old := j.flags.ReplaceAfter; j.flags.Cheaper || old > 0 && j.since(n.made) >= old-rounding {
-			low, ready = n.made, n.made // its use does not matter, and its move goes on when it is ready again
+			// Its use does not matter, and its move goes on when it is ready again, be it as a new Node object.
+			low, ready = j.truth.machineOf(n).made, j.truth.machineOf(n).made
 		}
 		j.test(!low.IsZero() && j.since(later(low, ready)) >= j.flags.UnneededTime-rounding, e, e.Node,
 			"it is ready since %s, and little used since %s", j.stamp(n.turned), j.stamp(low))
