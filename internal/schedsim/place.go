@@ -3,6 +3,7 @@ package schedsim
 import (
 	"maps"
 	"slices"
+	"sort"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -142,6 +143,40 @@ func (w *World) placeOn(c model.ClassID, left int, on NodeSet, may func(i int) b
 		}
 	}
 	return put, left, true
+}
+
+// PlaceEvenly is Place for a class whose pods have verdicts of their nodes alone (Bulk). It leaves each node with about
+// as much room for the class as the others, as the scheduler's scores do, and no node that was bought for others is
+// taken. What is left, Place may still have room for.
+func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
+	var hosts []Put // with how many each would take
+	most, class := 0, w.class(c)
+	w.Looked(len(w.nodes))
+	for i := range w.nodes {
+		if w.nodes[i].kind&on == 0 || w.forOthers(c, i) || !w.usable(c, i) {
+			continue
+		}
+		room := w.roomFor(class, i)
+		if n := class.count(&room); n > 0 {
+			hosts, most = append(hosts, Put{Node(i), n}), max(most, n)
+		}
+	}
+	// Spare is how many more each may take in the end: the most with which all pods have a place.
+	spare := most - sort.Search(most, func(below int) bool {
+		takes := 0
+		for _, h := range hosts {
+			takes += max(0, h.Count-most+below)
+		}
+		return takes >= count
+	})
+	left = count
+	for _, h := range hosts {
+		if want := min(left, h.Count-spare); want > 0 && !w.Exhausted() {
+			n, _ := w.fill(c, int(h.Node), want)
+			left -= n
+		}
+	}
+	return left
 }
 
 // fill puts as many pods of a free or host class onto one node as fit, up to

@@ -438,9 +438,36 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
+// placeOnExisting puts pods onto the nodes that are there, and onto those that are on their way.
 func (pl *planner) placeOnExisting(list []*waiting) {
 	pl.w.Allow(pl.stepsLeft() / 2)
 	pl.w.Mean(pl.boughtFor(list))
+	before := make([]waiting, len(list))
+	for i, q := range list {
+		before[i] = *q
+	}
+	m := pl.w.Mark()
+	again := func(evenly bool) {
+		pl.w.Undo(m)
+		for i, q := range list {
+			*q = before[i]
+		}
+		pl.placeInTurn(list, evenly)
+	}
+	pl.placeInTurn(list, false)
+	left := pl.leftOver(list)
+	if left == 0 || !slices.ContainsFunc(list, func(q *waiting) bool { return q.upcoming > 0 && pl.w.Bulk(q.Class) }) {
+		return
+	}
+	// A packing may have bought the nodes on their way for these very pods, each of which had a place on them.
+	if again(true); pl.leftOver(list) >= left {
+		again(false)
+	}
+}
+
+// placeInTurn puts the pods of one class after the other onto nodes that are there, or on their way: onto the latter
+// one node after the other, or evenly.
+func (pl *planner) placeInTurn(list []*waiting, evenly bool) {
 	for _, q := range list {
 		if pl.w.Exhausted() {
 			q.outOfSteps, q.unseen = true, true
@@ -453,6 +480,11 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 			schedsim.OnReady | schedsim.OnComing | schedsim.OnReturning,
 		} {
 			var put []schedsim.Put
+			if evenly && on != schedsim.OnReady && pl.w.Bulk(q.Class) {
+				waits := q.left
+				q.left = pl.w.PlaceEvenly(q.Class, waits, schedsim.OnComing)
+				q.upcoming += waits - q.left
+			}
 			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.stepsLeft())
 			if on == schedsim.OnReady {
 				q.existing = len(q.Pods) - q.delayed - q.left
