@@ -656,6 +656,24 @@ func TestUnneededAcrossAGap(t *testing.T) {
 	}
 }
 
+// TestUnneededAcrossAChangeOfReadiness: a node that turned ready after the memory was written has all of its time,
+// though who leads now has not seen it otherwise.
+func TestUnneededAcrossAChangeOfReadiness(t *testing.T) {
+	for turned, kept := range map[float64]bool{-5: true, 0.5: false} {
+		s := newStage(t, 1)
+		s.fleet(1)
+		s.at(0)
+		v := model.NodeVerdict{Node: "i001", Verdict: model.Verdict{Since: t0}}
+		s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Unneeded: []model.NodeVerdict{v}})
+		s.restart()
+		s.minute = turned
+		s.turn(s.nodes[0], corev1.ConditionTrue)
+		s.at(1)
+		since := s.l.Standing().Nodes["i001"].UnneededSince
+		want(t, fmt.Sprintf("kept, ready at minute %v", turned), !since.IsZero(), kept)
+	}
+}
+
 // TestMemoryOfOddTimes: what cannot be is mended to the side of waiting.
 func TestMemoryOfOddTimes(t *testing.T) {
 	s := newStage(t, 2)

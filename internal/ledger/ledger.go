@@ -53,7 +53,7 @@ func (l *Ledger) Fold(seen model.Observation, ended []model.Outcome) {
 	l.fold.Rules, l.fold.Turn, l.fold.Seen, l.fold.Halted = l.rules, l.turn, &seen, l.unhealthy != nil
 	l.fold.Changes, l.fold.Closed = nil, nil
 	if l.turn == 1 {
-		l.trust(seen.Now)
+		l.trust(&seen)
 	}
 	// 1. Ends of calls, in the order in which they ended.
 	if len(ended) > 0 {

@@ -87,7 +87,8 @@ const gap = 2 * time.Minute
 
 // trust corrects, at the first observation, times in the memory that cannot be. We err to
 // waiting longer.
-func (l *Ledger) trust(now time.Time) {
+func (l *Ledger) trust(seen *model.Observation) {
+	now := seen.Now
 	late, alone := !l.written.IsZero() && now.Sub(l.written) > gap, time.Duration(0)
 	if late {
 		alone = now.Sub(l.written)
@@ -97,6 +98,15 @@ func (l *Ledger) trust(now time.Time) {
 			n.UnneededSince = time.Time{}
 		}
 		l.nodes.put(name, removal.Mended(n, now))
+	}
+	for i := range seen.Nodes {
+		object := seen.Nodes[i].Object
+		n := l.nodes.of[object.Name]
+		if !n.UnneededSince.IsZero() && !l.written.IsZero() &&
+			!model.ReadinessChanged(object).Before(l.written.Add(-time.Second)) {
+			n.UnneededSince = time.Time{} // it has turned ready since then, or stopped to be
+			l.nodes.put(object.Name, n)
+		}
 	}
 	for _, g := range l.groups {
 		g.Trust(l.rules, now, alone)

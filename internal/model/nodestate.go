@@ -174,6 +174,16 @@ func UnreadySince(n *corev1.Node) time.Time {
 	return time.Time{}
 }
 
+// ReadinessChanged is when the node's Ready condition last changed, in whole seconds; zero if it does not say.
+func ReadinessChanged(n *corev1.Node) time.Time {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
 // lacksResource reports whether the Ready condition of a node that is not ready is True:
 // it lacks disk or network, or has a taint that says so.
 func lacksResource(n *corev1.Node) bool { return hasCondition(n, corev1.NodeReady) }

@@ -37,7 +37,7 @@ func (j *Judge) begins(e *Event) *node {
 
 func unneeded(j *Judge, e *Event) {
 	if n := j.begins(e); n != nil && n.ready {
-		if j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
+		if j.since(n.changed) <= rounding || j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
 			return // it may not be known yet that it is ready
 		}
 		low, ready := n.low, n.turned
