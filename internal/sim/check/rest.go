@@ -77,7 +77,8 @@ const reservedForMove = "ReservedForMove"
 func (j *Judge) MovesOn() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
-	if t.reserved && j.since(t.removed[""]) < j.flags.MovePatience {
+	// What was kept for such a move has its own time after that.
+	if j.flags.moves() && j.since(t.removed[""]) < j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
 		return true
 	}
 	for _, p := range t.pods {
