@@ -23,6 +23,7 @@ import (
 // class is a class's traits, and how the classes around it couple it.
 type class struct {
 	*traits
+	id       model.ClassID
 	coupled  bool
 	coupling coupling
 	// keys are the topology keys, other than the hostname, that the class's
@@ -32,6 +33,8 @@ type class struct {
 	// anti-affinity, which is asked of each pair of classes as the plugin asks it, or by ports. For
 	// ports it only refuses: the plugins alone accept.
 	conflicts *classSet
+	parted    bool // conflicts are known
+	alone     bool // it is one of them itself
 	// against are the anti-affinity terms, of any class, that match it.
 	against []*term
 }
@@ -71,18 +74,13 @@ type term struct {
 // namespaces and whether nodes share hostnames, and is kept from world to world while those stay
 // the same.
 type bonds struct {
-	classes    []class
-	namespaces map[string]map[string]string
-	apart      coupling // of anti-affinity over hostnames
-	terms      map[string]*term
-	// antis are the anti-affinity terms by one label that pods must have for them
-	// to match; those that no label is needed for are under no label.
-	antis map[label][]*term
-	// having are the classes by label, made when first asked for.
-	having map[label][]model.ClassID
-	ports  map[hostPort][]model.ClassID
-	sets   map[string]*classSet // by the terms that bind classes, which share them
-	steps  int                  // selectors compared with labels
+	classes []class
+	spaces  spaces
+	apart   coupling // of anti-affinity over hostnames
+	terms   map[string]*term
+	ports   map[hostPort][]model.ClassID
+	sets    map[string]*classSet // by the terms that bind classes, which share them
+	steps   int                  // selectors compared with labels
 }
 
 // label is a label's key and value, or a key alone.
@@ -114,14 +112,14 @@ func (w *World) bind(prev *World) {
 			w.panicked = append(w.panicked, Panicked{model.ClassID(i), t.unsupported})
 		}
 		w.known[s.Classes[i].Key] = t
-		w.classes[i].traits = t
+		w.classes[i].traits, w.classes[i].id = t, model.ClassID(i)
 	}
 	apart := host
 	w.ownNames = ownHostnames(prev, s)
 	if !w.ownNames && sharedHostname(s) {
 		apart = single
 	}
-	if prev != nil && prev.bonds.apart == apart && sameNamespaces(prev.bonds.namespaces, s.Namespaces) &&
+	if prev != nil && prev.bonds.apart == apart && sameNamespaces(prev.bonds.spaces.labels, s.Namespaces) &&
 		slices.EqualFunc(prev.classes, w.classes, func(a, b class) bool { return a.traits == b.traits }) {
 		w.bonds, w.classes = prev.bonds, prev.classes
 		return
@@ -131,7 +129,7 @@ func (w *World) bind(prev *World) {
 
 func newBonds(classes []class, namespaces map[string]map[string]string, apart coupling) *bonds {
 	b := &bonds{
-		classes: classes, namespaces: namespaces, apart: apart, terms: map[string]*term{}, antis: map[label][]*term{},
+		classes: classes, spaces: newSpaces(namespaces), apart: apart, terms: map[string]*term{},
 		ports: map[hostPort][]model.ClassID{}, sets: map[string]*classSet{},
 	}
 	for i := range classes {
@@ -139,9 +137,7 @@ func newBonds(classes []class, namespaces map[string]map[string]string, apart co
 		for j := range classes[i].anti {
 			t := b.term(&classes[i].anti[j])
 			if len(t.holders) == 0 {
-				for _, l := range needed(t.Selector) {
-					b.antis[l] = append(b.antis[l], t)
-				}
+				b.spaces.register(t)
 			}
 			if n := len(t.holders); n == 0 || t.holders[n-1] != id {
 				t.holders = append(t.holders, id)
@@ -190,7 +186,7 @@ func needed(s labels.Selector) []label {
 // matchesClass reports whether a term matches pods of a class.
 func (b *bonds) matchesClass(t *selection, c *class) bool {
 	b.steps++
-	if t.Namespaces.Has(c.pod.Namespace) || t.NamespaceSelector.Matches(labels.Set(b.namespaces[c.pod.Namespace])) {
+	if t.Namespaces.Has(c.pod.Namespace) || t.NamespaceSelector.Matches(labels.Set(b.spaces.labels[c.pod.Namespace])) {
 		return t.Selector.Matches(labels.Set(c.labels))
 	}
 	return false
@@ -200,20 +196,22 @@ func (b *bonds) matchesClass(t *selection, c *class) bool {
 // numbers.
 func (b *bonds) against(c *class) []*term {
 	var out []*term
-	look := func(l label) {
-		for _, t := range b.antis[l] {
-			if b.matchesClass(t.selection, c) {
-				out = append(out, t)
+	for _, p := range b.places(c.pod.Namespace) {
+		look := func(l label) {
+			for _, t := range p.antis[l] {
+				if b.matchesClass(t.selection, c) {
+					out = append(out, t)
+				}
 			}
 		}
-	}
-	look(label{})
-	for k, v := range c.labels {
-		look(label{key: k, value: v})
-		look(label{key: k, any: true})
+		look(label{})
+		for k, v := range c.labels {
+			look(label{key: k, value: v})
+			look(label{key: k, any: true})
+		}
 	}
 	slices.SortFunc(out, func(x, y *term) int { return x.id - y.id })
-	return out
+	return slices.Compact(out) // a term that is about a namespace by its name and by its labels is found twice
 }
 
 // matches lists the classes that a term matches, in order.
@@ -222,21 +220,14 @@ func (b *bonds) matches(t *term) []model.ClassID {
 		return t.matches
 	}
 	t.found = true
-	if b.having == nil {
-		b.having = map[label][]model.ClassID{}
-		for i := range b.classes {
-			id := model.ClassID(i)
-			b.having[label{}] = append(b.having[label{}], id)
-			for k, v := range b.classes[i].labels {
-				b.having[label{key: k, value: v}] = append(b.having[label{key: k, value: v}], id)
-				b.having[label{key: k, any: true}] = append(b.having[label{key: k, any: true}], id)
-			}
-		}
-	}
-	for _, l := range needed(t.Selector) {
-		for _, id := range b.having[l] {
-			if b.matchesClass(t.selection, &b.classes[id]) {
-				t.matches = append(t.matches, id)
+	for _, space := range b.namespacesOf(t) {
+		having := b.in(space)
+		for _, l := range needed(t.Selector) {
+			b.steps++
+			for _, id := range having[l] {
+				if b.matchesClass(t.selection, &b.classes[id]) {
+					t.matches = append(t.matches, id)
+				}
 			}
 		}
 	}
@@ -249,7 +240,7 @@ func (w *World) class(id model.ClassID) *class {
 	c := &w.classes[id]
 	if !c.coupled {
 		before := w.bonds.steps
-		w.bonds.couple(c, id)
+		w.bonds.couple(c)
 		w.Looked(w.bonds.steps - before)
 	}
 	return c
@@ -257,7 +248,7 @@ func (w *World) class(id model.ClassID) *class {
 
 // couple works out one class's coupling, from the terms of all classes, since
 // anti-affinity is symmetric.
-func (b *bonds) couple(c *class, id model.ClassID) {
+func (b *bonds) couple(c *class) {
 	c.coupled, c.coupling, c.keys = true, c.reach, slices.Clone(c.topology)
 	c.against = b.against(c)
 	hosts := false
@@ -269,8 +260,12 @@ func (b *bonds) couple(c *class, id model.ClassID) {
 		c.coupling = max(c.coupling, domain)
 		c.keys = append(c.keys, key)
 	}
+	c.alone = portsConflict(c.spec, c.spec)
 	for i := range c.anti {
 		note(c.anti[i].TopologyKey)
+		if c.anti[i].TopologyKey == corev1.LabelHostname && !c.alone {
+			c.alone = b.matchesClass(&c.anti[i], c)
+		}
 	}
 	for _, t := range c.against {
 		note(t.TopologyKey)
@@ -280,11 +275,20 @@ func (b *bonds) couple(c *class, id model.ClassID) {
 	}
 	slices.Sort(c.keys)
 	c.keys = slices.Compact(c.keys)
-	c.conflicts = b.conflicts(c, id)
 }
 
-// conflicts finds the classes that cannot share a host with a class.
-func (b *bonds) conflicts(c *class, id model.ClassID) *classSet {
+// conflicts gives the classes that a class cannot share a host with. They are found when they are first asked for,
+// which takes a look at each class that its terms match: as a rule nothing else takes so many.
+func (w *World) conflicts(c *class) *classSet {
+	if !c.parted {
+		before := w.bonds.steps
+		c.parted, c.conflicts = true, w.bonds.conflicts(c)
+		w.Looked(w.bonds.steps - before)
+	}
+	return c.conflicts
+}
+
+func (b *bonds) conflicts(c *class) *classSet {
 	var name []byte
 	var lists [][]model.ClassID
 	for i := range c.anti {
@@ -303,7 +307,7 @@ func (b *bonds) conflicts(c *class, id model.ClassID) *classSet {
 	}
 	ports := c.spec.Containers[0].Ports
 	if len(ports) > 0 {
-		name = fmt.Appendf(name, "/%d", id)
+		name = fmt.Appendf(name, "/%d", c.id)
 	}
 	for _, p := range ports {
 		var same []model.ClassID

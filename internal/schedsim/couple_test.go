@@ -97,28 +97,87 @@ func TestConflictsAreThoseOfAllPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawWorld(t)
 		s := snapshot.New(nil, drawn.Build(testkit.InOrder).Observation(), model.Standing{}, drawn.Policy.Rules)
-		w := Load(nil, s)
-		defer w.Close()
-		refuses := func(a, b *class, key func(string) bool) bool {
-			for i := range a.anti {
-				if key(a.anti[i].TopologyKey) && a.anti[i].Matches(b.info().Pod, s.Namespaces[b.pod.Namespace]) {
-					return true
-				}
-			}
-			return false
-		}
-		onHosts := func(key string) bool { return key == corev1.LabelHostname }
-		for i := range w.classes {
-			c := w.class(model.ClassID(i))
-			for j := range w.classes {
-				d, id := w.class(model.ClassID(j)), model.ClassID(j)
-				want := refuses(c, d, onHosts) || refuses(d, c, onHosts) || portsConflict(c.spec, d.spec)
-				if got := c.conflicts.has(id); got != want {
-					t.Fatalf("class %d conflicts with %d on a host: %v, want %v", i, j, got, want)
-				}
-			}
-		}
+		comparePairs(t, s)
 	})
+}
+
+// TestConflictsOverNamespaces: so it is where terms name namespaces, or select them.
+func TestConflictsOverNamespaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, coin := testkit.New(), rapid.Bool()
+		spaces := []string{"a", "b", "c", "unknown"}
+		one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "one") }
+		for _, name := range spaces[:3] {
+			c.Namespaces[name] = map[string]string{corev1.LabelMetadataName: name}
+			if coin.Draw(t, "team") {
+				c.Namespaces[name]["team"] = one("red", "blue")
+			}
+		}
+		selector := func(key string, values ...string) *metav1.LabelSelector {
+			switch rapid.IntRange(0, 4).Draw(t, "selector") {
+			case 0:
+				return nil
+			case 1:
+				return &metav1.LabelSelector{}
+			case 2:
+				return &metav1.LabelSelector{MatchLabels: map[string]string{key: one(values...)}}
+			}
+			how := metav1.LabelSelectorOperator(one("In", "NotIn", "Exists", "DoesNotExist"))
+			r := metav1.LabelSelectorRequirement{Key: key, Operator: how}
+			if how == metav1.LabelSelectorOpIn || how == metav1.LabelSelectorOpNotIn {
+				r.Values = []string{one(values...)}
+				if other := one(values...); other != r.Values[0] {
+					r.Values = append(r.Values, other)
+				}
+			}
+			return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
+		}
+		for i := range rapid.IntRange(1, 6).Draw(t, "pods") {
+			p := testkit.Pod(one(spaces...), fmt.Sprint("p", i), fmt.Sprintf("%dm", i+1), "", nil)
+			if coin.Draw(t, "labelled") {
+				p.Labels = map[string]string{"app": one("x", "y")}
+			}
+			for k := range rapid.IntRange(0, 2).Draw(t, "terms") {
+				testkit.Apart(p, corev1.LabelHostname, nil)
+				term := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[k]
+				term.LabelSelector = selector("app", "x", "y")
+				term.NamespaceSelector = selector("team", "red", "blue")
+				if coin.Draw(t, "named") {
+					term.Namespaces = []string{one(spaces...), one(spaces...)}
+				}
+			}
+			c.Pending(p, 1)
+		}
+		comparePairs(t, snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules))
+	})
+}
+
+// comparePairs holds the conflicts of each class against what a look at all others finds.
+func comparePairs(t *rapid.T, s *model.Snapshot) {
+	w := Load(nil, s)
+	defer w.Close()
+	refuses := func(a, b *class, key func(string) bool) bool {
+		for i := range a.anti {
+			if key(a.anti[i].TopologyKey) && a.anti[i].Matches(b.info().Pod, s.Namespaces[b.pod.Namespace]) {
+				return true
+			}
+		}
+		return false
+	}
+	onHosts := func(key string) bool { return key == corev1.LabelHostname }
+	for i := range w.classes {
+		c := w.class(model.ClassID(i))
+		if got := w.OnePerNode(c.id); got != w.conflicts(c).has(c.id) {
+			t.Fatalf("class %d may be on one node once: %v", i, got)
+		}
+		for j := range w.classes {
+			d, id := w.class(model.ClassID(j)), model.ClassID(j)
+			want := refuses(c, d, onHosts) || refuses(d, c, onHosts) || portsConflict(c.spec, d.spec)
+			if got := w.conflicts(c).has(id); got != want {
+				t.Fatalf("class %d conflicts with %d on a host: %v, want %v", i, j, got, want)
+			}
+		}
+	}
 }
 
 // TestInventedResourcesAreOneVerdict: resources that no node and no template has

@@ -103,8 +103,8 @@ func (w *World) daemonsAny(shape model.ShapeID, may []model.ShapeID) []int {
 		most := w.takenBy(list)
 		for _, i := range list {
 			class := w.snap.DaemonSets[i].Class
-			c := &w.classes[class]
-			if !has[i] && (!c.plain || c.conflicts != nil || !covers(taken, most)) {
+			c := w.class(class)
+			if !has[i] && (!c.plain || w.conflicts(c) != nil || !covers(taken, most)) {
 				out, has[i] = append(out, i), true
 				taken = taken.Plus(w.snap.Classes[class].Spec.Requests, 1)
 			}

@@ -150,7 +150,7 @@ func (w *World) ReadsHost(c model.ClassID) bool { return w.classes[c].readsHost 
 
 // Apart lists the classes whose pods share no host with one of the class, by ports or anti-affinity;
 // the class itself may be one of them. Sorted.
-func (w *World) Apart(c model.ClassID) []model.ClassID { return w.class(c).conflicts.list() }
+func (w *World) Apart(c model.ClassID) []model.ClassID { return w.conflicts(w.class(c)).list() }
 
 // Takes is how many of these pods a new, otherwise empty node of the template takes, each class in turn.
 // The world is left as it was.

@@ -198,7 +198,7 @@ func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
 	if no := w.check(c, i); no != nil {
 		return 0, no
 	}
-	if class.conflicts.has(c) {
+	if class.alone {
 		w.put(i, c, 1)
 		return 1, nil
 	}
@@ -426,7 +426,7 @@ func (w *World) Bulk(c model.ClassID) bool {
 // OnePerNode reports whether no node takes two pods of the class, by its own ports
 // or anti-affinity.
 func (w *World) OnePerNode(c model.ClassID) bool {
-	return w.class(c).conflicts.has(c)
+	return w.class(c).alone
 }
 
 // Unsupported says why no verdict can be given for the class's pods; empty if one

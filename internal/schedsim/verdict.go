@@ -268,12 +268,13 @@ func (w *World) blocker(c model.ClassID, n *node) model.Reason {
 
 // conflict is why a class cannot share a host with one of these pods, empty if it can.
 func (w *World) conflict(class *class, pods []model.Batch) model.Reason {
-	if class.conflicts == nil {
+	conflicts := w.conflicts(class)
+	if conflicts == nil {
 		return ""
 	}
 	why := model.Reason("")
 	for _, b := range pods {
-		if !class.conflicts.has(b.Class) {
+		if !conflicts.has(b.Class) {
 			continue
 		}
 		if portsConflict(class.spec, w.classes[b.Class].spec) {
