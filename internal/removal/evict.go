@@ -39,7 +39,7 @@ func whenEvicting(n *model.Node, d *model.Drain, v View, now time.Time, p model.
 			switch first := q.Answer.Kind == rules.Moves && e.eviction(q) == nil; {
 			case first && q.Follows && !circle:
 				continue // it is looked at again when those that it follows have gone
-			case first && (q.Seeks || q.Alone) && v.Missing:
+			case first && (q.Behind || (q.Seeks || q.Alone) && v.Missing):
 				e.wakeAt(now.Add(time.Second))
 				continue
 			case first && (q.Seeks || q.Alone) && v.Replacement != "", first && q.Alone && e.last(q, left):

@@ -93,7 +93,9 @@ type Pod struct {
 	// Alone: no other node has a pod of its controller, and no budget says how many are to
 	// stay. The last of them leaves when another one has a node.
 	Alone bool
-	Facts *model.Facts
+	// Behind: others of its controller are on a node that leaves before, and none on one that stays.
+	Behind bool
+	Facts  *model.Facts
 }
 
 // Next lists the next calls of a removal, and says when time alone would change them; zero:
@@ -156,7 +158,7 @@ func (v View) unbound() View {
 	v.Missing, v.Replacement, v.Unmade = false, "", time.Time{}
 	v.Pods = slices.Clone(v.Pods)
 	for i := range v.Pods {
-		v.Pods[i].Seeks, v.Pods[i].Follows, v.Pods[i].Alone = false, false, false
+		v.Pods[i].Seeks, v.Pods[i].Follows, v.Pods[i].Alone, v.Pods[i].Behind = false, false, false, false
 	}
 	return v
 }

@@ -138,17 +138,27 @@ func (r *Room) FindCompany(waited []model.ClassID) {
 	r.findAlone()
 }
 
-// findAlone finds the pods of removals under way that only pods on their own node can serve beside,
-// for the time until others have come for them.
+// findAlone finds the pods of removals under way that only pods on nodes which leave can serve beside, for the time
+// until others have come for them. Of a controller that has such pods on several nodes, the first of these goes first.
 func (r *Room) findAlone() {
 	alone := map[types.UID][]*removal.Pod{}
+	first := map[types.UID]int{} // the first removal that has a pod of the controller
 	for i := range r.Removals {
 		o := &r.Removals[i]
-		if d := r.snap.Nodes[o.Node].Standing.Drain; d.Stage == model.Evicting {
-			for j := range o.View.Pods {
-				if q := &o.View.Pods[j]; r.accompanied(d, q, o.View.Pods) {
-					alone[q.Owner] = append(alone[q.Owner], q)
-				}
+		d := r.snap.Nodes[o.Node].Standing.Drain
+		if d.Stage != model.Evicting {
+			continue
+		}
+		for j := range o.View.Pods {
+			q := &o.View.Pods[j]
+			if _, ok := first[q.Owner]; !ok {
+				first[q.Owner] = i
+			}
+			if q.Owner == "" || q.Answer.Kind != rules.Moves || q.Follows || len(r.Rules.Covering(q.Pod)) > 0 {
+				continue
+			}
+			if q.Behind = first[q.Owner] != i; q.Behind || r.accompanied(d, q, o.View.Pods) {
+				alone[q.Owner] = append(alone[q.Owner], q)
 			}
 		}
 	}
@@ -159,6 +169,9 @@ func (r *Room) findAlone() {
 		if n := r.snap.Nodes[i]; n.Kind == model.Ready {
 			for j := range n.Bound {
 				if p := &n.Bound[j]; p.Flags&model.Terminating == 0 {
+					for _, q := range alone[p.Owner] {
+						q.Behind = false
+					}
 					delete(alone, p.Owner)
 				}
 			}
@@ -171,13 +184,9 @@ func (r *Room) findAlone() {
 	}
 }
 
-// accompanied reports whether a pod is to leave with others of its controller, or after some have, and
-// no budget says how many are to stay. Of a drain that another process began the evictions are not known any more, but
-// the controllers of the pods are.
+// accompanied reports whether a pod is to leave with others of its controller, or after some have. Of a drain that
+// another process began the evictions are not known any more, but the controllers of the pods are.
 func (r *Room) accompanied(d *model.Drain, q *removal.Pod, beside []removal.Pod) bool {
-	if q.Owner == "" || q.Answer.Kind != rules.Moves || q.Follows || len(r.Rules.Covering(q.Pod)) > 0 {
-		return false
-	}
 	return !r.snap.Displaced[q.Owner].First.IsZero() ||
 		slices.ContainsFunc(beside, func(p removal.Pod) bool { return p.Owner == q.Owner && p.UID != q.UID }) ||
 		slices.ContainsFunc(d.Evictions, func(x model.Eviction) bool { return x.Owner == q.Owner && x.UID != q.UID })
