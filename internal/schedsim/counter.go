@@ -258,6 +258,9 @@ type counter struct {
 	// low is the least count of a domain that has nodes, and lows how many have it; 0 if that must
 	// be found again.
 	low, lows int32
+	// tally is how many domains have each count, of a counter by hostname: nodes are many, and each that
+	// is opened has the least. No domain has less than low then. Elsewhere domains are few, and counts high.
+	tally []int32
 }
 
 // counter finds or makes the counter of a name: of the pods of some classes, in a scope.
@@ -266,6 +269,9 @@ func (t *counters) counter(w *World, s *scope, name string, members []model.Clas
 		return c
 	}
 	c := &counter{scope: s}
+	if s.topology.key == corev1.LabelHostname {
+		c.tally = []int32{int32(s.domains)}
+	}
 	t.named[name] = c
 	s.counters = append(s.counters, c)
 	if t.member == nil {
@@ -319,16 +325,22 @@ func (c *counter) add(w *World, i, count int) {
 
 // join and leave are told of the count of a domain that comes, or goes.
 func (c *counter) join(count int32) {
+	if c.tally != nil {
+		c.tally = grown(c.tally, count)
+		c.tally[count]++
+	}
 	switch {
-	case c.lows == 0:
-	case count < c.low:
+	case count < c.low && (c.lows > 0 || c.tally != nil):
 		c.low, c.lows = count, 1
-	case count == c.low:
+	case count == c.low && c.lows > 0:
 		c.lows++
 	}
 }
 
 func (c *counter) leave(count int32) {
+	if c.tally != nil {
+		c.tally[count]--
+	}
 	if c.lows > 0 && count == c.low {
 		c.lows--
 	}
@@ -339,6 +351,14 @@ func (c *counter) leave(count int32) {
 func (c *counter) least(w *World) int {
 	if c.scope.domains == 0 {
 		return math.MaxInt32
+	}
+	if c.lows == 0 && c.tally != nil {
+		from := c.low
+		for c.tally[c.low] == 0 {
+			c.low++
+		}
+		c.lows = c.tally[c.low]
+		w.Looked(int(c.low - from + 1))
 	}
 	if c.lows == 0 {
 		for d, nodes := range c.scope.nodes {
