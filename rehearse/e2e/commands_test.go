@@ -22,8 +22,8 @@ import (
 )
 
 // defaultWithin is how long a command waits for its condition, unless it begins
-// with -within=DURATION.
-const defaultWithin = time.Minute
+// with -within=DURATION. It is long, for machines that are busy with other things.
+const defaultWithin = 4 * time.Minute
 
 // slow is from when on a command tells how long it took.
 const slow = 500 * time.Millisecond

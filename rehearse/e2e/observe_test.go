@@ -28,7 +28,7 @@ const (
 	observeAccount = "plimsoll-observe" // its roles, its lease and its process have the same name
 	observeStatus  = "plimsoll-observe-status"
 	observeDocs    = "../../docs/observe.md"
-	observeWithin  = time.Minute
+	observeWithin  = 3 * time.Minute
 )
 
 // TestObserve runs an observer under the rights that docs/observe.md gives, and no

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute
+	startTimeout = 5 * time.Minute
 
 	// groupAnnotation names the node group of a simulated node of kwok's.
 	groupAnnotation = "cluster-autoscaler.kwok.nodegroup/name"

@@ -26,7 +26,7 @@ import (
 
 const (
 	rightsAtOnce = 6 // Plimsolls at the same time
-	missedWithin = 60 * time.Second
+	missedWithin = 3 * time.Minute
 
 	// staysAnnotation on a node keeps it.
 	staysAnnotation = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

@@ -24,7 +24,7 @@ import (
 
 const (
 	leaseName   = "cluster-autoscaler"
-	setUpWithin = time.Minute
+	setUpWithin = 3 * time.Minute
 
 	pollEvery = 50 * time.Millisecond
 	logHead   = 20 // lines

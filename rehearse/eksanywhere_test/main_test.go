@@ -24,7 +24,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
 )
 
-const startTimeout = 3 * time.Minute
+const startTimeout = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	controlplane.MaybeRunComponent()

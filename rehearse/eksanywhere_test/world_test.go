@@ -31,7 +31,7 @@ const (
 
 	// patience is how long something may take on a machine that is busy with other
 	// things; on a quiet one it takes seconds at most.
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
 )
 
 // world is one EKS Anywhere Cluster on a control plane.

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	startTimeout = 3 * time.Minute
+	startTimeout = 5 * time.Minute
 	pollEvery    = 50 * time.Millisecond
 	logEnd       = 16 << 10
 )

@@ -21,8 +21,8 @@ const (
 	newMemory      = 7 // GiB per core
 	fittingRatio   = 8 // the smallest ratio that newMemory fits well
 
-	sceneLimit   = 90 * time.Second
-	arrivalLimit = 90 * time.Second
+	sceneLimit   = 4 * time.Minute
+	arrivalLimit = 4 * time.Minute
 	newWorkload  = "new-1-7"
 )
 

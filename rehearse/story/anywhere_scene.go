@@ -33,7 +33,7 @@ const (
 	anywhereNew  = "1.37"
 	anywhereBoot = 2 * time.Second
 
-	anywhereLimit = 3 * time.Minute // of each chapter
+	anywhereLimit = 5 * time.Minute // of each chapter
 
 	user = "a-user" // the field manager of what a user writes
 )

@@ -32,8 +32,8 @@ const (
 	eksBoot      = 5 * time.Second
 	eksReplicas  = 9 // of one core, three to an m5.xlarge: what EKS keeps of 4 cores makes it three
 	eksNodes     = 3
-	eksGrowLimit = 90 * time.Second
-	eksGoneLimit = 90 * time.Second
+	eksGrowLimit = 4 * time.Minute
+	eksGoneLimit = 4 * time.Minute
 
 	labelTag = "k8s.io/cluster-autoscaler/node-template/label/"
 )

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	refusedLimit = time.Minute
-	fixedLimit   = 90 * time.Second
+	refusedLimit = 3 * time.Minute
+	fixedLimit   = 4 * time.Minute
 	rackLabel    = "rehearse.plimsoll.dev/rack"
 )
 

@@ -29,7 +29,7 @@ const (
 	gardenerMax       = 4
 	gardenerPods      = 5 // of each pool; a machine has room for one
 	gardenerJoin      = 2 * time.Second
-	gardenerLimit     = 60 * time.Second
+	gardenerLimit     = 3 * time.Minute
 	gardenerBackoff   = 15 * time.Second
 
 	// gardenerStands is how long unneeded machines must stay where they are: longer than their removal

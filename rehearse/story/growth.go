@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	startLimit = time.Minute
-	growLimit  = 90 * time.Second
-	goneLimit  = 2 * time.Minute
+	startLimit = 3 * time.Minute
+	growLimit  = 4 * time.Minute
+	goneLimit  = 4 * time.Minute
 
 	batchTaint = "rehearse.plimsoll.dev/batch"
 	kindLabel  = "rehearse.plimsoll.dev/kind"

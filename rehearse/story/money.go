@@ -23,7 +23,7 @@ const (
 	peakPods  = 24 // of one core each: three nodes are enough for them
 	leastPods = 8  // that the budget for disruptions keeps running: a node of eight pods may go
 	atOnce    = 5  // nodes on their way out, by Plimsoll's own budget
-	moveLimit = 3 * time.Minute
+	moveLimit = 5 * time.Minute
 	moneyPods = "shop"
 )
 

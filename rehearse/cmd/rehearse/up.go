@@ -25,7 +25,7 @@ import (
 )
 
 // On a busy machine a start takes several times the few seconds that it should.
-const startTimeout = 2 * time.Minute
+const startTimeout = 4 * time.Minute
 
 var errInterrupted = errors.New("interrupted before the cluster was ready")
 
