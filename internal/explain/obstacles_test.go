@@ -109,6 +109,32 @@ func TestAFixOnANodeThatIsThere(t *testing.T) {
 	}
 }
 
+// TestTheSmallestCutComesFirst: of fixes that cut requests, the one that cuts the least is named first, whatever its
+// node costs, and wherever it is.
+func TestTheSmallestCutComesFirst(t *testing.T) {
+	const groups = "group big max=5 cpu=16 memory=64Gi price=0.8\n" +
+		"group small max=5 cpu=2 memory=64Gi price=0.1\n"
+	for _, x := range [][2]string{
+		{groups + "pods web count=1 cpu=20", "request cpu ≤ 16 (+1 node, +0.80 per hour)"},
+		{groups + "pods web count=1 cpu=20 memory=66Gi", "request cpu ≤ 16, memory ≤ 64Gi (+1 node, +0.80 per hour)"},
+		{groups + "group odd max=5 cpu=19 memory=1Gi price=0.1\npods web count=1 cpu=20 memory=66Gi",
+			"request cpu ≤ 16, memory ≤ 64Gi (+1 node, +0.80 per hour)"},
+		{"group small max=5 cpu=2 memory=64Gi\nnode n1 cpu=4 memory=16Gi\npods run count=1 cpu=1 node=n1\n" +
+			"pods web count=1 cpu=5", "request cpu ≤ 3 (on a node that is there)"},
+		{"group small max=5 cpu=4 memory=64Gi\nnode n1 cpu=4 memory=16Gi\npods run count=1 cpu=1 node=n1\n" +
+			"pods web count=1 cpu=5", "request cpu ≤ 4 (+1 node)"},
+	} {
+		c, p := cycleOf(t, x[0], func(*model.Snapshot, *model.Policy) {})
+		pod, err := explain.PodOf(c, p, "default/web-000001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fix := pod.Pending.Fix; fix == nil || fix.Text != x[1] {
+			t.Errorf("fix %+v, want %s of\n%s", fix, x[1], x[0])
+		}
+	}
+}
+
 // TestWithoutAnyGroup: where there is no node group at all, plan and explain say so.
 func TestWithoutAnyGroup(t *testing.T) {
 	c, p := cycleOf(t, "pods web count=1 cpu=5", func(*model.Snapshot, *model.Policy) {})

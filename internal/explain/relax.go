@@ -54,8 +54,10 @@ type Fix struct {
 	// Nodes and CostPerHour are what the plan buys more; CostPerHour is nil where a price is not known.
 	Nodes       int      `json:"nodes,omitempty"`
 	CostPerHour *float64 `json:"costPerHour,omitempty"`
-	// steps counts the constraints that it relaxes, and rank says how far the farthest of them is.
+	// steps counts the constraints that it relaxes, and rank says how far the farthest of them is. cut is the sum of the
+	// shares by which it makes requests smaller.
 	steps, rank int
+	cut         float64
 }
 
 // Effort is how many plans may be made for one answer, and how many steps they may take together. What is not
@@ -96,6 +98,7 @@ type step struct {
 	// about names the constraint, whatever it is relaxed to.
 	about string
 	rank  int
+	cut   float64
 	// A step with a value is a limit: was is what it is, and value is what is tried. used is the least
 	// value that a plan needs, as far as that is simple to say; nil: it is searched for.
 	was, value int64
@@ -340,8 +343,11 @@ func closer(a, b *Fix) int {
 	return cmp.Or(easier(a, b), cost, cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(a.Text, b.Text))
 }
 
-// easier orders fixes by what has to be changed, whatever it costs then.
-func easier(a, b *Fix) int { return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank)) }
+// easier orders fixes by what has to be changed, whatever it costs then: of smaller requests those come first that lose
+// the least.
+func easier(a, b *Fix) int {
+	return cmp.Or(cmp.Compare(a.steps, b.steps), cmp.Compare(a.rank, b.rank), cmp.Compare(a.cut, b.cut))
+}
 
 // narrow finds the least values of the limits among steps that work, and puts them into words.
 func (r *relaxer) narrow(t *try, steps ...step) *Fix {
@@ -384,6 +390,7 @@ func (r *relaxer) narrow(t *try, steps ...step) *Fix {
 		texts, shorts = append(texts, in.text), append(shorts, in.short)
 		f.Changes = append(f.Changes, in.changes...)
 		f.rank = max(f.rank, steps[i].rank)
+		f.cut += steps[i].cut
 	}
 	f.Text, f.Short = strings.Join(texts, ", and "), strings.Join(shorts, ", and ")
 	what := "nodes"

@@ -178,6 +178,7 @@ func (r *relaxer) smaller(group int) []step {
 func (r *relaxer) within(has model.Resources) []step {
 	want := r.snap.Classes[r.class].Spec.Requests
 	var less []lessRequest
+	cut := 0.0
 	for _, x := range []struct {
 		name       corev1.ResourceName
 		want, have int64
@@ -189,6 +190,7 @@ func (r *relaxer) within(has model.Resources) []step {
 	} {
 		if x.want > x.have {
 			less = append(less, lessRequest{x.name, max(0, x.have), x.show(x.want), x.show(max(0, x.have))})
+			cut += float64(x.want-x.have) / float64(x.want)
 		}
 	}
 	for _, x := range want.Extended {
@@ -199,7 +201,7 @@ func (r *relaxer) within(has model.Resources) []step {
 	if len(less) == 0 || slices.ContainsFunc(less, func(l lessRequest) bool { return l.value == 0 }) {
 		return nil
 	}
-	return []step{{about: "requests", rank: rankSize,
+	return []step{{about: "requests", rank: rankSize, cut: cut,
 		pods: func(spec *corev1.PodSpec, _ int64) {
 			for _, l := range less {
 				spec.Containers[0].Resources.Requests[l.name] = resource.MustParse(l.to)
