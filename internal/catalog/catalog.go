@@ -150,7 +150,7 @@ func (c *Catalog) labelSet(labels map[string]string) model.LabelsID {
 
 // schedulingSpec keeps of a pod's spec what the scheduler's filters read.
 // Requests, summed as the scheduler sums them, go into one container, so that
-// init containers, sidecars and overhead need not be kept.
+// init containers and sidecars need not be kept.
 func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpec {
 	in := &pod.Spec
 	out := corev1.PodSpec{
@@ -175,7 +175,8 @@ func schedulingSpec(pod *corev1.Pod, requests corev1.ResourceList) corev1.PodSpe
 	if in.HostNetwork && in.HostUsers != nil && !*in.HostUsers {
 		out.HostUsers = in.HostUsers // only the two together restrict nodes
 	}
-	out.Containers = []corev1.Container{oneContainer(in, requests)}
+	out.Overhead = model.Counted(in.Overhead)
+	out.Containers = []corev1.Container{oneContainer(in, exceptOverhead(pod, requests))}
 	for i := range in.Volumes {
 		v := &in.Volumes[i]
 		switch {

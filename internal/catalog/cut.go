@@ -10,7 +10,7 @@ import (
 
 // Cut keeps of a pod what its content and its facts are made of, and its name: the cut pod has
 // the same content and the same facts, and cutting it again changes nothing. Its requests are summed
-// into one container; there are no images, commands or environments.
+// into one container, beside its overhead; there are no images, commands or environments.
 func Cut(pod *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels},
@@ -57,9 +57,22 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 		len(is.ContainerStatuses) == 0 && is.Resources == nil && len(is.AllocatedResources) == 0 {
 		return model.Counted(in.Containers[0].Resources.Requests)
 	}
+	return summed(pod, false)
+}
+
+// exceptOverhead are a pod's requests without its overhead, which no author of a pod sets.
+func exceptOverhead(pod *corev1.Pod, requests corev1.ResourceList) corev1.ResourceList {
+	if len(pod.Spec.Overhead) == 0 {
+		return requests
+	}
+	return summed(pod, true)
+}
+
+func summed(pod *corev1.Pod, withoutOverhead bool) corev1.ResourceList {
 	return model.Counted(resourcehelper.PodRequests(summable(pod), resourcehelper.PodResourcesOptions{
 		UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true,
+		ExcludeOverhead: withoutOverhead,
 	}))
 }
 

@@ -253,6 +253,44 @@ func TestFiveReasons(t *testing.T) {
 	}
 }
 
+// TestOverheadIsLeftOut: a smaller request is what the containers may ask for, and leaves room for the pod's overhead.
+func TestOverheadIsLeftOut(t *testing.T) {
+	for _, x := range []struct {
+		cpu, memory, overhead string // of the pod
+		want                  string
+	}{
+		{"6", "1Gi", "250m", "request cpu ≤ 3750m beside the overhead of cpu 250m (+2 nodes)"},
+		{"3900m", "1Gi", "250m", "request cpu ≤ 3750m beside the overhead of cpu 250m (+2 nodes)"},
+		{"6", "20Gi", "250m", "request cpu ≤ 3750m, memory ≤ 16284Mi beside the overhead of cpu 250m, memory 100Mi (+2 nodes)"},
+		{"1", "1Gi", "4", ""},
+	} {
+		c := testkit.New()
+		c.Group("g", 0, 10, testkit.Node("", "4", "16Gi", nil))
+		p := testkit.Pod("shop", "web", x.cpu, x.memory, nil)
+		p.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(x.overhead),
+			corev1.ResourceMemory: resource.MustParse("100Mi")}
+		c.Pending(p, 2)
+		made := &cluster{c.Objects(), c.Inventory(), testkit.Policy()}
+		answer, err := explain.PodOf(made.cycle(t), made.policy, "shop/web-000001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fix := answer.Pending.Fix
+		if x.want == "" && fix == nil {
+			continue
+		}
+		if fix == nil || fix.Text != x.want {
+			t.Errorf("fix %+v, want %s", fix, x.want)
+			continue
+		}
+		pods := map[string]bool{"shop/web-000001": true, "shop/web-000002": true}
+		made.apply(t, fix, pods, pods)
+		if after := made.cycle(t); leftOf(after, "shop/web-000001", pods) != 0 {
+			t.Errorf("%q leaves pods\n%s", fix.Text, after.Plan.Text(after.Snapshot))
+		}
+	}
+}
+
 // TestWhatAPolicySets: a pause ends where it was made, and a maximum is raised in the policy that it comes from.
 func TestWhatAPolicySets(t *testing.T) {
 	for _, x := range []struct {

@@ -173,24 +173,32 @@ func (r *relaxer) smaller(group int) []step {
 	return r.within(r.world.Allocatable(t))
 }
 
-// within lets the pods ask for no more than an amount. It is empty where nothing would be left of a
-// request.
+// within lets the pods ask for no more than an amount, less their overhead, which stays. It is empty where nothing
+// would be left of a request.
 func (r *relaxer) within(has model.Resources) []step {
-	want := r.snap.Classes[r.class].Spec.Requests
+	spec := r.snap.Classes[r.class].Spec
+	overhead := model.ResourcesOf(spec.Pod.Spec.Overhead)
+	want := spec.Requests.Plus(overhead, -1)
+	has = has.Plus(overhead, -1)
 	var less []lessRequest
+	var beside []string
 	cut := 0.0
 	for _, x := range []struct {
-		name       corev1.ResourceName
-		want, have int64
-		show       func(int64) string
+		name             corev1.ResourceName
+		want, have, over int64
+		show             func(int64) string
 	}{
-		{corev1.ResourceCPU, want.MilliCPU, has.MilliCPU, model.Cores},
-		{corev1.ResourceMemory, want.Memory, rounded(has.Memory), model.Bytes},
-		{corev1.ResourceEphemeralStorage, want.Ephemeral, rounded(has.Ephemeral), model.Bytes},
+		{corev1.ResourceCPU, want.MilliCPU, has.MilliCPU, overhead.MilliCPU, model.Cores},
+		{corev1.ResourceMemory, want.Memory, rounded(has.Memory), overhead.Memory, model.Bytes},
+		{corev1.ResourceEphemeralStorage, want.Ephemeral, rounded(has.Ephemeral), overhead.Ephemeral, model.Bytes},
 	} {
-		if x.want > x.have {
-			less = append(less, lessRequest{x.name, max(0, x.have), x.show(x.want), x.show(max(0, x.have))})
-			cut += float64(x.want-x.have) / float64(x.want)
+		if x.want <= x.have {
+			continue
+		}
+		less = append(less, lessRequest{x.name, max(0, x.have), x.show(x.want), x.show(max(0, x.have))})
+		cut += float64(x.want-x.have) / float64(x.want)
+		if x.over > 0 {
+			beside = append(beside, fmt.Sprintf("%s %s", x.name, x.show(x.over)))
 		}
 	}
 	for _, x := range want.Extended {
@@ -215,6 +223,9 @@ func (r *relaxer) within(has model.Resources) []step {
 				changes = append(changes, Change{Of: OfPods, Field: "requests." + string(l.name), From: l.from, To: l.to})
 			}
 			text := "request " + strings.Join(texts, ", ")
+			if len(beside) > 0 {
+				text += " beside the overhead of " + strings.Join(beside, ", ")
+			}
 			return shown{text, text, changes}
 		}}}
 }

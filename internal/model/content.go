@@ -17,8 +17,8 @@ type Spec struct {
 	// Key orders and identifies specs by content, the same in every process.
 	Key string
 	// Pod carries the content: namespace and the scheduling fields of its
-	// spec, the requests summed into one container. It has no name, no labels,
-	// and must not be changed.
+	// spec, the requests summed into one container, beside the overhead. It has
+	// no name, no labels, and must not be changed.
 	Pod      *corev1.Pod
 	Requests Resources
 	Priority int32
