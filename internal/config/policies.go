@@ -292,6 +292,10 @@ func (r *policyReader) moves(path string, m *v1alpha1.GroupMoves) (out policy.Mo
 	if m.ReplaceConditions != nil && slices.Contains(*m.ReplaceConditions, string(corev1.NodeReady)) {
 		r.wrong(path+".replaceConditions", "%s is true of nodes that are well", corev1.NodeReady)
 	}
+	out.Interrupted = m.ReplaceInterrupted
+	if m.ReplaceInterrupted != nil && slices.Contains(*m.ReplaceInterrupted, string(corev1.NodeReady)) {
+		r.wrong(path+".replaceInterrupted", "%s is true of nodes that are well", corev1.NodeReady)
+	}
 	return out
 }
 

@@ -228,6 +228,9 @@ func addPolicy(p *model.Policy, vals []string) (err error) {
 		case "after":
 			after, wrong := time.ParseDuration(text)
 			own.Moves.ExpireAfter, err = &after, wrong
+		case "interrupted":
+			signals := strings.FieldsFunc(text, func(r rune) bool { return r == '+' })
+			own.Moves.Interrupted = &signals
 		default:
 			return fmt.Errorf("%q is nothing that a policy says here", key)
 		}

@@ -21,6 +21,7 @@ func (p MovePolicy) Of(g *Group) MovePolicy {
 	take(&p.ExpireAfter, own.ExpireAfter)
 	take(&p.Drifted, own.Drifted)
 	take(&p.Unsound, own.Unsound)
+	take(&p.Interrupted, own.Interrupted)
 	return p
 }
 
@@ -58,7 +59,7 @@ func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
 	if n.Object == nil {
 		return nil
 	}
-	if what := p.InterruptedBy(n.Object); what != "" {
+	if what := interruptedBy(n.Object, p.Interrupted); what != "" {
 		return &Verdict{Reason: NodeInterrupted, Detail: what}
 	}
 	if c := unsound(n.Object, p.Unsound); c != nil {
@@ -88,9 +89,19 @@ func (p *MovePolicy) Expires(n *Node) time.Time {
 	return n.Object.CreationTimestamp.Add(p.ExpireAfter)
 }
 
-// InterruptedBy says how a node tells that its machine is about to be taken, empty if it does not.
-func (p *MovePolicy) InterruptedBy(n *corev1.Node) string {
-	signals := p.Interrupted
+// InterruptedBy says how a node tells that its machine is about to be taken, empty if it does not; what its group's
+// policy says counts.
+func (s *Snapshot) InterruptedBy(p *MovePolicy, n *Node) string {
+	if n.Group >= 0 {
+		if own := s.Groups[n.Group].Settled.Moves.Interrupted; own != nil {
+			return interruptedBy(n.Object, *own)
+		}
+	}
+	return interruptedBy(n.Object, p.Interrupted)
+}
+
+// interruptedBy says how a node tells that its machine is about to be taken, empty if it does not.
+func interruptedBy(n *corev1.Node, signals []string) string {
 	if len(signals) == 0 || n == nil {
 		return ""
 	}

@@ -68,7 +68,7 @@ func (s *Snapshot) InterruptionsOf(p *MovePolicy) []Interruption {
 	}
 	list := slices.Clone(s.Interruptions)
 	for _, n := range s.Nodes {
-		if n.Group < 0 || p.InterruptedBy(n.Object) == "" {
+		if n.Group < 0 || s.InterruptedBy(p, n) == "" {
 			continue
 		}
 		k := key{n.Name, n.Object.UID}

@@ -338,7 +338,7 @@ var table = []mutant{
 		`m.Presses(r.snap.Now) && r.snap.Spot(n) &&`,
 		`m.Presses(r.snap.Now) &&`},
 	{"interruption: a notice that was taken back drains", "internal/decide/reserve/moves.go", unit,
-		` && r.policy.Moves.InterruptedBy(n.Object) != ""`,
+		` && r.snap.InterruptedBy(&r.policy.Moves, n) != ""`,
 		``},
 	{"interruption: pods have no time to end", "internal/decide/replace/replace.go", unit,
 		`m.spot, m.grace = true, max(m.grace, f.grace(c.Moving))`,

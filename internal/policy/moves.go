@@ -37,7 +37,7 @@ type Moves struct {
 	MinSavingsPerHour, MinSavingsShare, MinSavingsPerDisruption *float64
 	Stay, ExpireAfter                                           *time.Duration
 	Drifted                                                     *bool
-	Unsound                                                     *[]string
+	Unsound, Interrupted                                        *[]string
 }
 
 // overlay sets what the upper ones say.
@@ -50,4 +50,5 @@ func (m *Moves) overlay(upper *Moves) {
 	put(&m.ExpireAfter, upper.ExpireAfter)
 	put(&m.Drifted, upper.Drifted)
 	put(&m.Unsound, upper.Unsound)
+	put(&m.Interrupted, upper.Interrupted)
 }

@@ -372,6 +372,9 @@ type GroupMoves struct {
 	ReplaceDrifted *bool `json:"replaceDrifted,omitempty"`
 	// ReplaceConditions are types of node conditions; a node with a true one is replaced. [] are none.
 	ReplaceConditions *[]string `json:"replaceConditions,omitempty"`
+	// ReplaceInterrupted are keys of taints and annotations of nodes, and types of conditions, by which the cloud
+	// says that it is about to take a machine; such a node is replaced at once. [] are none.
+	ReplaceInterrupted *[]string `json:"replaceInterrupted,omitempty"`
 }
 
 // Budget bounds how many nodes go. Of several that cover a node, each must have room.

@@ -135,7 +135,7 @@ func (r *Room) awaited() map[string]bool {
 // presses reports whether a node of a move is drained now whatever has come.
 func (r *Room) presses(id model.NodeID, m *model.Move) bool {
 	n := r.snap.Nodes[id]
-	return m.Presses(r.snap.Now) && r.snap.Spot(n) && r.policy.Moves.InterruptedBy(n.Object) != ""
+	return m.Presses(r.snap.Now) && r.snap.Spot(n) && r.snap.InterruptedBy(&r.policy.Moves, n) != ""
 }
 
 func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced) {
