@@ -359,6 +359,9 @@ func (t *truth) applyPod(e *Event) {
 		if n != nil {
 			delete(n.pods, p.uid)
 			t.measure(n, e.At)
+			if !p.byUs && !p.own {
+				t.freed = e.At
+			}
 		}
 	}
 }

@@ -26,10 +26,12 @@ func lasting(j *Judge, e *Event) {
 		return
 	}
 	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does one of several
-	// whose pods found room on the others, whatever the scheduler put there.
+	// whose pods found room on the others, whatever the scheduler put there. A pod that leaves by itself, or that the
+	// scheduler drives out for another one, makes room that was not there.
 	boot := m.unit.ready.Sub(m.unit.growth.at)
 	late := !n.met && j.truth.beside(m.unit.growth)
-	if g := j.truth.groups[m.group]; j.truth.calm(m.unit.growth.at) && g != nil && !g.differed && !g.varies && !late {
+	constant := j.truth.calm(m.unit.growth.at) && j.truth.freed.Before(m.unit.growth.at)
+	if g := j.truth.groups[m.group]; constant && g != nil && !g.differed && !g.varies && !late {
 		j.test(j.since(m.unit.ready) >= boot, e, e.Node,
 			"it was bought at %s, is ready since %s, and nothing has changed since",
 			j.stamp(m.unit.growth.at), j.stamp(m.unit.ready))

@@ -33,6 +33,7 @@ type truth struct {
 	// stirred is when something other than the autoscaler last changed the world; touched when people did.
 	// disturbed is the same without the load, and without faults of our own writes.
 	stirred, disturbed, touched, peace time.Time
+	freed                              time.Time // when a pod that we did not evict last left a node
 	raised                             bool      // people have raised a target
 	wiped                              time.Time // when its memory was overwritten
 	blank                              time.Time // of what was before, a process knows nothing
