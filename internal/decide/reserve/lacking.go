@@ -128,6 +128,12 @@ func (r *Room) Lacks(owner types.UID) string {
 	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
 }
 
+// LacksForLong reports whether a controller has a pod that has had no node for longer than a drain waits for one.
+func (r *Room) LacksForLong(owner types.UID) bool {
+	l, ok := r.lacks[owner]
+	return ok && l.pod != nil && r.snap.Now.Sub(l.since) > model.Patience
+}
+
 // MadeUp are the controllers that have made a pod since the last of theirs was evicted, sorted. The youngest pods go
 // first where a controller is scaled down: later, nothing may show that one came.
 func (r *Room) MadeUp() (owners []types.UID) {

@@ -21,7 +21,10 @@ type candidate struct {
 	node model.NodeID
 	use  float64
 	// due: it is to be replaced, and so goes before others.
-	due   bool
+	due bool
+	// waits: the controller of one of its pods has lacked a node for another one for long. The node stays until that
+	// one has a node, and takes no room above a minimum from those that could go.
+	waits bool
 	since time.Time // when it was first found unneeded, zero if it was not
 	// judgement is what the rules say of its pods, nil while they have not been asked.
 	*judgement
@@ -30,7 +33,8 @@ type candidate struct {
 func (c *candidate) empty() bool { return !c.occupied }
 
 // candidates lists the nodes that may go in the order in which they are tried:
-// empty ones; then those that are to be replaced anyway, or maintained; then those found unneeded
+// empty ones; then those that are to be replaced anyway, or maintained; of each, those that wait for pods
+// elsewhere last; then those found unneeded
 // before, the oldest first, so that what was accepted in one cycle is in the next; then
 // the least used. The search goes
 // on where the last one stopped.
@@ -71,12 +75,12 @@ func (f *finder) candidates() []*candidate {
 			v.Verdict = *why
 			continue
 		}
-		c.since = f.sinceMoved(&c)
+		c.since, c.waits = f.sinceMoved(&c), f.waits(&c)
 		out = append(out, f.hold(c))
 	}
 	asBefore(out)
 	slices.SortFunc(out, func(a, b *candidate) int {
-		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(b.due, a.due),
+		return cmp.Or(compareBool(b.empty(), a.empty()), compareBool(b.due, a.due), compareBool(a.waits, b.waits),
 			compareBool(!b.since.IsZero(), !a.since.IsZero()),
 			a.since.Compare(b.since), cmp.Compare(a.use, b.use), cmp.Compare(a.node, b.node))
 	})
@@ -133,6 +137,13 @@ func (f *finder) sinceMoved(c *candidate) time.Time {
 		}
 	}
 	return since
+}
+
+// waits reports whether a candidate has to stay since a pod elsewhere has lacked a node for long.
+func (f *finder) waits(c *candidate) bool {
+	return len(f.Snapshot.Displaced) > 0 && slices.ContainsFunc(c.moving, func(p *model.Pod) bool {
+		return f.Room.LacksForLong(p.Owner)
+	})
 }
 
 func compareBool(a, b bool) int {
