@@ -72,13 +72,20 @@ func tempted(j *Judge, e *Event) {
 }
 
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
-// taken the room that was bought, pods of other classes that came later, all are counted together.
+// taken the room that was bought, pods of other classes that came later, all are counted together. Pods of other classes
+// whose nodes came as others than was promised may take more of it than their number tells: then nothing is said.
 func once(j *Judge, e *Event) {
 	t := &j.truth
 	before, since, voided := 0, j.now, false
+	disappointed := map[string]bool{} // classes that units were bought for which are not relied on
 	claims, classes := 0, map[string]bool{e.Class: true}
 	for _, g := range t.groups {
 		if t.odd(g.id) || g.varies { // its units may land where they are of no use
+			for _, o := range g.growths {
+				for class := range o.claims {
+					disappointed[class] = disappointed[class] || class != e.Class && j.since(o.at) < j.flags.ProvisionTime
+				}
+			}
 			continue
 		}
 		voided = voided || j.since(g.told) < j.flags.BackoffMost // its units may have been given up
@@ -118,6 +125,7 @@ func once(j *Judge, e *Event) {
 		if p.class == e.Class {
 			own++
 		}
+		voided = voided || disappointed[p.class]
 		if classes[p.class] || p.made.After(since) || gone {
 			all++
 		}
