@@ -72,8 +72,9 @@ func tempted(j *Judge, e *Event) {
 }
 
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
-// taken the room that was bought, pods of other classes that came later, all are counted together. Pods of other classes
-// whose nodes came as others than was promised may take more of it than their number tells: then nothing is said.
+// taken the room that was bought, pods of other classes that came later, all are counted together. Pods of
+// other classes whose nodes came as others than was promised may take more of it than their number tells:
+// then nothing is said.
 func once(j *Judge, e *Event) {
 	t := &j.truth
 	before, since, voided := 0, j.now, false
@@ -83,7 +84,9 @@ func once(j *Judge, e *Event) {
 		if t.odd(g.id) || g.varies { // its units may land where they are of no use
 			for _, o := range g.growths {
 				for class := range o.claims {
-					disappointed[class] = disappointed[class] || class != e.Class && j.since(o.at) < j.flags.ProvisionTime
+					if class != e.Class && j.since(o.at) < j.flags.ProvisionTime {
+						disappointed[class] = true
+					}
 				}
 			}
 			continue

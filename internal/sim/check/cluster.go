@@ -349,21 +349,26 @@ func (t *truth) applyPod(e *Event) {
 			}
 		}
 	case PodEnd:
-		if !p.ending {
-			t.lose(map[string]*pod{p.uid: p}, e.At)
-		}
-		delete(t.pods, p.uid)
+		t.miss(p, e.At)
 		if p.node == "" {
 			t.unbound, t.waited = t.unbound-1, e.At
 		}
 		if n != nil {
 			delete(n.pods, p.uid)
 			t.measure(n, e.At)
-			if !p.byUs && !p.own {
-				t.freed = e.At
-			}
 		}
 	}
+}
+
+// miss takes out a pod that is gone.
+func (t *truth) miss(p *pod, at time.Time) {
+	if !p.ending {
+		t.lose(map[string]*pod{p.uid: p}, at)
+	}
+	if !p.byUs && !p.own {
+		t.freed = at
+	}
+	delete(t.pods, p.uid)
 }
 
 // bind puts a pod on a node. Pods of a workload are alike: one that waited before may take the room of
