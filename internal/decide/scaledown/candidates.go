@@ -34,10 +34,8 @@ func (c *candidate) empty() bool { return !c.occupied }
 
 // candidates lists the nodes that may go in the order in which they are tried:
 // empty ones; then those that are to be replaced anyway, or maintained; of each, those that wait for pods
-// elsewhere last; then those found unneeded
-// before, the oldest first, so that what was accepted in one cycle is in the next; then
-// the least used. The search goes
-// on where the last one stopped.
+// elsewhere last; then those found unneeded before, the oldest first, so that what was accepted in one
+// cycle is in the next; then the least used. The search goes on where the last one stopped.
 func (f *finder) candidates() []*candidate {
 	s := f.Snapshot
 	var out []*candidate
@@ -75,7 +73,8 @@ func (f *finder) candidates() []*candidate {
 			v.Verdict = *why
 			continue
 		}
-		c.since, c.waits = f.sinceMoved(&c), f.waits(&c)
+		c.since = f.sinceMoved(&c)
+		c.waits = f.waits(&c)
 		out = append(out, f.hold(c))
 	}
 	asBefore(out)
