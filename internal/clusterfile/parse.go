@@ -105,15 +105,9 @@ func (p piece) parse() ([]parsed, error) {
 }
 
 func (p piece) parsed() ([]parsed, error) {
-	data := p.data
-	if p.yaml {
-		var err error
-		if data, err = yaml.YAMLToJSONStrict(p.data); err != nil {
-			return nil, p.wrongAt(nil, err)
-		}
-		if string(data) == "null" {
-			return nil, nil // nothing but comments
-		}
+	data, err := p.json()
+	if data == nil || err != nil {
+		return nil, err
 	}
 	all, err := p.object(data, p.list)
 	if err != nil {
@@ -121,6 +115,24 @@ func (p piece) parsed() ([]parsed, error) {
 	}
 	return all, nil
 }
+
+// json is the piece as JSON; nil if nothing but comments are in it.
+func (p piece) json() ([]byte, error) {
+	if !p.yaml {
+		return p.data, nil
+	}
+	data, err := yaml.YAMLToJSONStrict(p.data)
+	switch {
+	case err != nil:
+		return nil, p.wrongAt(nil, err)
+	case string(data) == "null":
+		return nil, nil
+	}
+	return data, nil
+}
+
+// errNoVersion is of what says its kind only: of which group the kind is, and how it is read, is not known then.
+var errNoVersion = errors.New("apiVersion: missing; it stands beside each kind that kubectl prints, as v1 beside Node")
 
 // object reads an object of JSON. list is the kind that it has if it says none.
 func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
@@ -133,6 +145,9 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 			return groupsOnly(data)
 		}
 		meta = list
+	}
+	if meta.APIVersion == "" && !strings.HasSuffix(meta.Kind, "List") { // a list's items say it, or are refused
+		return nil, fmt.Errorf("%s: %w", called(meta.Kind, data), errNoVersion)
 	}
 	gv, err := schema.ParseGroupVersion(meta.APIVersion)
 	if err != nil {
@@ -160,7 +175,7 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 		err = checkObject(obj)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(meta.Kind+" "+nameIn(data)), err)
+		return nil, fmt.Errorf("%s: %w", called(meta.Kind, data), err)
 	}
 	return one(taken(obj, meta.Kind))
 }
@@ -223,16 +238,16 @@ func newest(obj runtime.Object, meta metav1.Object) time.Time {
 	return at
 }
 
-// nameIn is the name of an object that cannot be read, as far as it can be.
-func nameIn(data []byte) string {
+// called is the kind and the name of an object that cannot be read, as far as it can be.
+func called(kind string, data []byte) string {
 	var named struct {
 		Metadata struct{ Namespace, Name string }
 	}
 	_ = json.Unmarshal(data, &named)
 	if named.Metadata.Namespace == "" {
-		return named.Metadata.Name
+		return strings.TrimSpace(kind + " " + named.Metadata.Name)
 	}
-	return named.Metadata.Namespace + "/" + named.Metadata.Name
+	return kind + " " + named.Metadata.Namespace + "/" + named.Metadata.Name
 }
 
 // wholeList reads a list that was not taken apart: one of a list, or of YAML in flow style.

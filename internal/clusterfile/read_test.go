@@ -281,6 +281,14 @@ func TestMistakes(t *testing.T) {
 		"nothing":                        {"", "read a cluster from -: no Kubernetes objects are in it"},
 		"nothing needed":                 {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "only Secret"},
 		"groups twice":                   {"groups: []\n---\ngroups: []\n", "stdin has node groups twice"},
+		"no apiVersion":                  {nodeYAML + "---\nkind: Node\nmetadata: {name: b}\n", "stdin:6: Node b: apiVersion: missing"},
+		"no apiVersion, json":            {nodeJSON + "\n{\"kind\":\"Pod\",\n\"metadata\":{\"namespace\":\"shop\",\"name\":\"p\"}}", "stdin:3: Pod shop/p: apiVersion: missing"},
+		"no apiVersion, of any kind":     {nodeYAML + "---\nkind: Deployment\nmetadata: {name: b}\n", "stdin:6: Deployment b: apiVersion: missing"},
+		"a dump without apiVersion":      {"kind: Dump\ntime: 2026-01-01T00:00:00Z\n", "stdin:1: Dump: apiVersion: missing"},
+		"an item without apiVersion":     {"apiVersion: v1\nkind: List\nitems:\n- kind: Node\n  metadata:\n    name: n1\n", "stdin:4: Node n1: apiVersion: missing"},
+		"the same in json":               {"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n{\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\"}}]}", "stdin:2: Node n1: apiVersion: missing"},
+		"a typed list without":           {"kind: NodeList\nitems:\n- metadata:\n    name: n1\n", "stdin:3: Node n1: apiVersion: missing"},
+		"the same in json, kind last":    {"{\"items\":[\n{\"metadata\":{\"name\":\"n1\"}}],\"kind\":\"NodeList\"}", "stdin:2: Node n1: apiVersion: missing"},
 		"dump without time":              {"apiVersion: plimsoll.dev/v1alpha1\nkind: Dump\n", "stdin:1: Dump: time: missing"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,12 +1,10 @@
 package clusterfile
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -17,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
@@ -51,72 +48,75 @@ type template struct {
 // AddPods adds pods that wait for a node, count like each that a file has: a Pod, or what makes pods (a
 // Deployment, say), and says what they are called. The scheduler has refused them.
 func (c *Cluster) AddPods(count int, file string) (added []string, err error) {
-	text, err := readAll(file)
+	pods, err := podsIn(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the pods to add: %w", err)
 	}
-	in := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 1<<16)
-	found := false
-	for {
-		var raw runtime.RawExtension
-		switch err := in.Decode(&raw); {
-		case errors.Is(err, io.EOF) && !found:
-			return nil, fmt.Errorf("read the pods to add: %s has none", file)
-		case errors.Is(err, io.EOF):
-			return added, nil
-		case err != nil:
-			return nil, fmt.Errorf("read the pods to add: %s: %w", file, err)
-		case len(raw.Raw) == 0:
-			continue
-		}
-		pod, err := podOf(raw.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("read the pods to add: %s: %w", file, err)
-		}
-		added, found = append(added, c.addPods(count, pod)), true
+	for _, pod := range pods {
+		added = append(added, c.addPods(count, pod))
 	}
+	return added, nil
 }
 
-// readAll reads a file of what is not a whole cluster.
-func readAll(name string) ([]byte, error) {
+// podsIn are the pods that a file describes, one or more.
+func podsIn(name string) (pods []*corev1.Pod, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(&bounded{in: file, mostAll: mostInOne, mostInOne: mostInOne})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	held := &bounded{in: file, mostAll: mostInOne, mostInOne: mostInOne}
+	err = split(name, held, func(p piece) error {
+		data, err := p.json()
+		if data == nil || err != nil {
+			return err
+		}
+		pod, err := podOf(data, p.list)
+		if err != nil {
+			return p.wrongAt(data, err)
+		}
+		pods = append(pods, pod)
+		return nil
+	})
+	if err == nil && len(pods) == 0 {
+		err = fmt.Errorf("%s has none", name)
 	}
-	return text, nil
+	return pods, err
 }
 
-// podOf is the pod that a document describes.
-func podOf(data []byte) (*corev1.Pod, error) {
+// podOf is the pod that a document describes. list is the kind that it has if it says none.
+func podOf(data []byte, list typeMeta) (*corev1.Pod, error) {
 	var t template
 	if err := located(json.Unmarshal(data, &t), data, &t, false); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
 	}
+	if t.Kind == "" {
+		t.typeMeta = list
+	}
+	is := called(t.Kind, data)
 	pod := &corev1.Pod{}
 	switch {
+	case t.Kind == "":
+		return nil, errors.New("not a Kubernetes object: it has no kind, such as Pod or Deployment")
+	case t.APIVersion == "":
+		return nil, fmt.Errorf("%s: %w", is, errNoVersion)
 	case t.Kind == "Pod":
 		if err := located(json.Unmarshal(data, pod), data, pod, false); err != nil {
-			return nil, fmt.Errorf("pod %s: %w", t.Name, err)
+			return nil, fmt.Errorf("%s: %w", is, err)
 		}
 	case len(t.Spec.VolumeClaimTemplates) > 0:
-		return nil, fmt.Errorf("%s %s: its pods have volume claims of their own, which do not exist yet; give a Pod",
-			t.Kind, t.Name)
+		return nil, fmt.Errorf("%s: its pods have volume claims of their own, which do not exist yet; give a Pod", is)
 	case t.Spec.Template != nil:
 		pod.ObjectMeta, pod.Spec = t.Spec.Template.ObjectMeta, t.Spec.Template.Spec
 		pod.Namespace, pod.Name = cmp.Or(pod.Namespace, t.Namespace), t.Name
 	default:
-		return nil, fmt.Errorf("%q is no Pod, and has no spec.template with one", t.Kind)
+		return nil, fmt.Errorf("%s: it is no Pod, and has no spec.template with one", is)
 	}
 	if err := checkObject(pod); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", t.Kind, pod.Name, err)
+		return nil, fmt.Errorf("%s: %w", is, err)
 	}
 	if len(pod.Spec.Containers) == 0 {
-		return nil, fmt.Errorf("%s %s: it has no containers", t.Kind, pod.Name)
+		return nil, fmt.Errorf("%s: it has no containers", is)
 	}
 	pod.Namespace = cmp.Or(pod.Namespace, metav1.NamespaceDefault)
 	pod.Name = cmp.Or(pod.Name, pod.GenerateName, "added")

@@ -33,6 +33,36 @@ func TestAddedPodsAddUp(t *testing.T) {
 	}
 }
 
+// TestMistakesInAddedPods: each names file and line.
+func TestMistakesInAddedPods(t *testing.T) {
+	const first = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c}]}\n---\n"
+	for name, x := range map[string]struct{ text, want string }{
+		"no kind":        {first + "metadata: {name: b}\n", ":6: not a Kubernetes object: it has no kind"},
+		"no apiVersion":  {first + "kind: Pod\nmetadata: {name: b}\n", ":6: Pod b: apiVersion: missing"},
+		"another kind":   {first + "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n", ":6: Node b: it is no Pod, and has no spec.template"},
+		"wrong type":     {first + "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: []\n", ":6: "},
+		"no yaml":        {first + "a: b: c\n", ":6: "},
+		"no json":        {"{\"apiVersion\": \"v1\",\n,}", ":2: "},
+		"no containers":  {first + "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\n", ":6: Pod b: it has no containers"},
+		"cut in a value": {"{\"apiVersion\": \"v1\",\n\"kind\": ", ":2: the file ends within an object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pods.yaml")
+			if err := os.WriteFile(file, []byte(x.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c := clusterfile.Cluster{}
+			_, err := c.AddPods(1, file)
+			if err == nil || !strings.Contains(err.Error(), file+x.want) {
+				t.Errorf("add pods of %q: error %v, want one with %q", x.text, err, x.want)
+			}
+			if len(c.Objects) > 0 {
+				t.Errorf("%d pods were added all the same", len(c.Objects))
+			}
+		})
+	}
+}
+
 // TestUTF16IsRefused: it would be read as a cluster without anything.
 func TestUTF16IsRefused(t *testing.T) {
 	for name, mark := range map[string]string{"little": "\xff\xfe", "big": "\xfe\xff"} {
