@@ -143,9 +143,21 @@ type Instance struct {
 	// Drifted says in what this instance is not what its group makes now, empty if it is that or
 	// the provider cannot tell: "launch template version 3, now 4".
 	Drifted string `json:"drifted,omitempty"`
+	// Interrupted says that the cloud is about to take this machine; nil if it is not, or says so in another way.
+	Interrupted *Interruption `json:"interrupted,omitempty"`
 	// Unlisted: the newest answer lacks it, and it is believed because its node is
 	// Ready. Plimsoll sets this, no provider.
 	Unlisted bool `json:"-"`
+}
+
+// Interruption is what the cloud says of a machine that it is about to take.
+type Interruption struct {
+	// Kind is what is about to happen, in the cloud's words: "spot interruption".
+	Kind string `json:"kind"`
+	// Since is when the cloud said so.
+	Since time.Time `json:"since"`
+	// Until is when the machine is taken, zero if that is not known.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Pool is a set of groups that share a minimum and a maximum.

@@ -101,8 +101,6 @@ func TestEachFieldCountsAtOnceOrIsTold(t *testing.T) {
 		switch {
 		case pairs[name]:
 			text = kwokFile + "page: {certFile: a, keyFile: a}\n"
-		case name == "max-interruptions":
-			text = strings.Replace(text, leaf, "replaceInterrupted: [a], "+leaf, 1) // by which they are seen
 		case !nested:
 			text = kwokFile + field.Path + ": " + value + "\n"
 		case group == "cloud":

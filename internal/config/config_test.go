@@ -228,7 +228,6 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--node-deletion-delay-timeout=-1s"}, []string{"--node-deletion-delay-timeout"}},
 		{[]string{"--blocking-system-pod-disruption-timeout=-1s"}, []string{"--blocking-system-pod-distruption-timeout"}},
 		{[]string{"--maintenance-conditions=Ready"}, []string{"--maintenance-conditions", "Ready is true"}},
-		{[]string{"--max-interruptions=3"}, []string{"--max-interruptions", "--replace-interrupted"}},
 		{[]string{"--max-interruptions=-1"}, []string{"--max-interruptions", "below 0"}},
 		{[]string{"--interruption-span=0"}, []string{"--interruption-span", "above 0"}},
 		{[]string{"--max-replacement-wait=0"}, []string{"--max-replacement-wait"}},

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/policy"
 )
@@ -83,9 +82,6 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	if m.MaxInterruptions < 0 {
 		wrong("max-interruptions", "%d is below 0", m.MaxInterruptions)
 	}
-	if m.MaxInterruptions > 0 && len(m.Interrupted) == 0 && !f.groupsInterrupted() {
-		wrong("max-interruptions", "without --replace-interrupted no interruption is seen")
-	}
 	if m.InterruptionSpan <= 0 {
 		wrong("interruption-span", "%s must be above 0", m.InterruptionSpan)
 	}
@@ -95,11 +91,4 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	if m.Patience <= 0 {
 		wrong("move-patience", "%s must be above 0: pods take a while to leave", m.Patience)
 	}
-}
-
-// groupsInterrupted reports whether the policy of some group says by what its nodes are interrupted.
-func (f *Flags) groupsInterrupted() bool {
-	return f.document != nil && slices.ContainsFunc(f.document.Policies, func(p v1alpha1.Policy) bool {
-		return p.Moves != nil && p.Moves.ReplaceInterrupted != nil && len(*p.Moves.ReplaceInterrupted) > 0
-	})
 }

@@ -59,8 +59,12 @@ func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
 	if n.Object == nil {
 		return nil
 	}
-	if what := interruptedBy(n.Object, p.Interrupted); what != "" {
-		return &Verdict{Reason: NodeInterrupted, Detail: what}
+	if what := interruptedBy(n, p.Interrupted); what != "" {
+		v := &Verdict{Reason: NodeInterrupted, Detail: what}
+		if n.Interrupted != nil {
+			v.Since = n.Interrupted.Since
+		}
+		return v
 	}
 	if c := unsound(n.Object, p.Unsound); c != nil {
 		v := Verdict{Reason: NodeUnsound, Detail: fmt.Sprintf("condition %s is true: %s", c.Type, c.Reason),
@@ -89,19 +93,26 @@ func (p *MovePolicy) Expires(n *Node) time.Time {
 	return n.Object.CreationTimestamp.Add(p.ExpireAfter)
 }
 
-// InterruptedBy says how a node tells that its machine is about to be taken, empty if it does not; what its group's
-// policy says counts.
+// InterruptedBy says by what it is known that the cloud is about to take a node's machine, empty if it is not: by what
+// the cloud says of the instance, which no policy turns off, and else by the signs on the node that its group's policy
+// names.
 func (s *Snapshot) InterruptedBy(p *MovePolicy, n *Node) string {
 	if n.Group >= 0 {
 		if own := s.Groups[n.Group].Settled.Moves.Interrupted; own != nil {
-			return interruptedBy(n.Object, *own)
+			return interruptedBy(n, *own)
 		}
 	}
-	return interruptedBy(n.Object, p.Interrupted)
+	return interruptedBy(n, p.Interrupted)
 }
 
-// interruptedBy says how a node tells that its machine is about to be taken, empty if it does not.
-func interruptedBy(n *corev1.Node, signals []string) string {
+func interruptedBy(node *Node, signals []string) string {
+	if x := node.Interrupted; x != nil {
+		if !x.Until.IsZero() {
+			return fmt.Sprintf("the cloud says: %s, at %s", x.Kind, x.Until.UTC().Format(time.RFC3339))
+		}
+		return "the cloud says: " + x.Kind
+	}
+	n := node.Object
 	if len(signals) == 0 || n == nil {
 		return ""
 	}

@@ -24,6 +24,15 @@ type Interruption struct {
 // cordon and the evictions of a node take.
 const SpotNotice = 110 * time.Second
 
+// DrainedBy is when the evictions of a node must be over, a moment before the cloud takes its machine; zero where the
+// cloud does not say when that is.
+func (n *Node) DrainedBy() time.Time {
+	if n.Interrupted == nil || n.Interrupted.Until.IsZero() {
+		return time.Time{}
+	}
+	return n.Interrupted.Until.Add(-10 * time.Second)
+}
+
 // Spot reports whether the cloud may take the machine of a node at short notice.
 func (s *Snapshot) Spot(n *Node) bool {
 	return n.Object != nil && capacityOf(s.groupOf(n.Group), n.Object.Labels) == provider.Spot
@@ -68,7 +77,7 @@ func (s *Snapshot) InterruptionsOf(p *MovePolicy) []Interruption {
 	}
 	list := slices.Clone(s.Interruptions)
 	for _, n := range s.Nodes {
-		if n.Group < 0 || s.InterruptedBy(p, n) == "" {
+		if n.Group < 0 || n.Object == nil || s.InterruptedBy(p, n) == "" {
 			continue
 		}
 		k := key{n.Name, n.Object.UID}

@@ -191,6 +191,8 @@ type Node struct {
 	InstanceHold string
 	// Drifted is in what the instance is not what its group makes now, empty if it is.
 	Drifted string
+	// Interrupted says that the cloud is about to take the instance, nil if it does not say so.
+	Interrupted *provider.Interruption
 	// BootsUntil is when a node that has never been ready, or is not yet all
 	// that its template says, is no longer waited for; zero for others.
 	BootsUntil time.Time

@@ -133,7 +133,8 @@ func sameRow(a, b *model.Node) bool {
 		len(a.Bound) == len(b.Bound) && (len(a.Bound) == 0 || &a.Bound[0] == &b.Bound[0]) &&
 		a.Kind == b.Kind && a.State == b.State && a.BootsUntil.Equal(b.BootsUntil) && a.Nominated == b.Nominated &&
 		a.Group == b.Group && a.Instance == b.Instance && a.InstanceAt == b.InstanceAt &&
-		a.InstanceHold == b.InstanceHold && a.Drifted == b.Drifted && a.Unknown == b.Unknown &&
+		a.InstanceHold == b.InstanceHold && a.Drifted == b.Drifted && a.Interrupted == b.Interrupted &&
+		a.Unknown == b.Unknown &&
 		a.Standing == b.Standing && // and what lists of a snapshot's own are in:
 		len(a.May) == 0 && len(b.May) == 0 && len(a.Residents) == 0 && len(b.Residents) == 0
 }

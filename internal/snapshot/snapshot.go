@@ -186,7 +186,7 @@ func (b *builder) nodes(seen model.Observation) {
 		if ok {
 			instance = &b.snap.Groups[home.Group].Instances[home.Instance]
 			n.Group, n.Instance, n.InstanceAt = home.Group, instance.ID, home.Instance
-			n.InstanceHold, n.Drifted = instance.Hold, instance.Drifted
+			n.InstanceHold, n.Drifted, n.Interrupted = instance.Hold, instance.Drifted, instance.Interrupted
 		}
 		// Creation is told in whole seconds, rounded down.
 		n.Unknown = !ok && b.snap.AsOf.Before(o.Object.CreationTimestamp.Add(time.Second))

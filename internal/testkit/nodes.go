@@ -177,17 +177,26 @@ func (s *Scenario) node(a args) {
 		s.stands(n, func(st *model.NodeStanding) { st.UnneededSince = s.ago(a, "unneeded") })
 	}
 	s.AddNode(n, group)
-	if a.has("drift") {
+	if group != "" {
 		all := s.find(group).Instances
-		all[len(all)-1].Drifted = a.get("drift", "")
+		s.machine(&all[len(all)-1], a)
+	}
+}
+
+// machine is what is said of the machine of a node.
+func (s *Scenario) machine(in *provider.Instance, a args) {
+	in.Drifted = a.get("drift", "")
+	if a.has("interrupted") {
+		in.Interrupted = &provider.Interruption{Kind: a.get("interrupted", ""), Since: s.ago(a, "told")}
+		if a.has("taken") {
+			in.Interrupted.Until = s.Now.Add(a.duration("taken"))
+		}
 	}
 	if a.has("machine") {
-		all := s.find(group).Instances
-		all[len(all)-1].Created = s.ago(a, "machine")
+		in.Created = s.ago(a, "machine")
 	}
 	if a.has("removing") || a.has("ended") {
-		instances := s.find(group).Instances
-		instances[len(instances)-1].State = provider.Deleting
+		in.State = provider.Deleting
 	}
 }
 

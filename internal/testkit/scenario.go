@@ -19,6 +19,7 @@ import (
 //	node n1 group=general                 a ready node of the group
 //	node n2 group=general notready age=1m one that has just registered
 //	node n4 group=general age=1m machine=40m   one that has registered long after its machine was made
+//	node n5 group=general interrupted=spot told=5s taken=115s   the cloud says that it takes its machine, and when
 //	node n3 group=general cpu=3 zone=b adds=k=v:NoSchedule notready=5m   and how it differs
 //	node own cpu=4 memory=16Gi            one that no group has
 //	pods web count=30 cpu=1 memory=1Gi    pods that the scheduler has refused

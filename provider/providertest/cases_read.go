@@ -12,6 +12,23 @@ var readCases = []scene{
 	{"P7/ARefusedReadIsAnError", noAnswer(Refused)},
 	{"P7/AnEmptyReadIsAnError", noAnswer(Empty)},
 	{"P7/AGarbledReadIsAnError", noAnswer(Garbled)},
+	{"P7/OnlyWhatTheCloudTakesIsInterrupted", func(s *stage) {
+		ids := s.standing(s.Group, 3)
+		taken := ids[:0]
+		if s.Interrupt != nil {
+			taken = ids[:1]
+			s.done(s.Interrupt(taken[0]))
+		}
+		for _, in := range s.read(s.Group).Instances {
+			x := in.Interrupted
+			if told := slices.Contains(taken, in.ID); told != (x != nil) {
+				s.Errorf("%s is to be taken: %t, and is shown with %+v", in.ID, told, x)
+			}
+			if x != nil && (x.Kind == "" || x.Since.IsZero() || !x.Until.IsZero() && x.Until.Before(x.Since)) {
+				s.Errorf("%s is shown with %+v, which lacks what, or since when, or ends before it begins", in.ID, x)
+			}
+		}
+	}},
 	{"P8/WhatCannotBeDoneIsHeld", func(s *stage) {
 		g := s.read(s.Unsupported)
 		if !slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {

@@ -18,6 +18,9 @@ type Subject struct {
 	// Pool is the pool of Group and Other, with a maximum of 9 to 15, so that
 	// it binds before theirs do (rule P4); empty if this cloud has no pools.
 	Pool provider.PoolID
+	// Interrupt lets the cloud say that it is about to take a machine; nil where this cloud never says so in its
+	// inventory.
+	Interrupt func(provider.InstanceID) error
 	// Door is the back door to the cloud.
 	Door Door
 	// Now is the provider's clock; nil is the real one.

@@ -64,13 +64,24 @@ func (f *finder) begin() {
 	}
 }
 
-// drainAt is when the notice that the cloud gives of spot capacity is over but for the time that pods have to end, zero
-// without such a notice. A move of one of the nodes that was given up has begun that time.
+// drainAt is when the notice that the cloud gives is over but for the time that pods have to end, zero where no end of
+// it is known. The notice of spot capacity is short. A move of one of the nodes that was given up has begun that time.
 func (f *finder) drainAt(m *found) time.Time {
-	if m.Reason != model.NodeInterrupted || !m.spot {
-		return time.Time{}
+	var at time.Time
+	if m.Reason != model.NodeInterrupted {
+		return at
 	}
-	at := f.s.Now.Add(model.SpotNotice - m.grace)
+	if m.spot {
+		at = f.s.Now.Add(model.SpotNotice - m.grace)
+	}
+	for _, id := range m.nodes {
+		if until := f.s.Nodes[id].DrainedBy(); !until.IsZero() && (at.IsZero() || until.Add(-m.grace).Before(at)) {
+			at = until.Add(-m.grace)
+		}
+	}
+	if at.IsZero() {
+		return at
+	}
 	for i := range f.s.Moves {
 		x := &f.s.Moves[i]
 		again := slices.ContainsFunc(m.Goes, func(name string) bool { return slices.Contains(x.Goes, name) })

@@ -202,8 +202,8 @@ func (f *finder) try(list []candidate) bool {
 		m.first = m.first || c.first
 		pods = append(pods, c.Housed...)
 		groups = append(groups, f.s.Nodes[c.Node].Group)
-		if f.s.Spot(f.s.Nodes[c.Node]) {
-			m.spot, m.grace = true, max(m.grace, f.grace(c.Moving))
+		if n := f.s.Nodes[c.Node]; f.s.Spot(n) || !n.DrainedBy().IsZero() {
+			m.spot, m.grace = m.spot || f.s.Spot(n), max(m.grace, f.grace(c.Moving))
 		}
 	}
 	if m.due == nil && f.Search.MayGo(m.nodes) != nil {

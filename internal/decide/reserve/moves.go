@@ -135,7 +135,13 @@ func (r *Room) awaited() map[string]bool {
 // presses reports whether a node of a move is drained now whatever has come.
 func (r *Room) presses(id model.NodeID, m *model.Move) bool {
 	n := r.snap.Nodes[id]
-	return m.Presses(r.snap.Now) && r.snap.Spot(n) && r.snap.InterruptedBy(&r.policy.Moves, n) != ""
+	if n.Object == nil {
+		return false
+	}
+	// Another node of its move may have the shorter notice.
+	until := n.DrainedBy()
+	short := r.snap.Spot(n) || !until.IsZero() && !r.snap.Now.Before(until.Add(-r.policy.ScaleDown.Drain.MaxGrace))
+	return m.Presses(r.snap.Now) && short && r.snap.InterruptedBy(&r.policy.Moves, n) != ""
 }
 
 func (r *Room) placeReplaced(mover *schedsim.Mover, id model.NodeID, x *Replaced) {

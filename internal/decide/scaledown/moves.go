@@ -92,7 +92,8 @@ func (f *finder) onlyEmpty(group int) *model.Verdict {
 
 // Replaces reports whether nodes of any group may go for others that are bought first.
 func (x *Search) Replaces() bool {
-	return slices.ContainsFunc(x.finder.moves, func(p model.MovePolicy) bool { return p.Replaces() })
+	return slices.ContainsFunc(x.finder.moves, func(p model.MovePolicy) bool { return p.Replaces() }) ||
+		slices.ContainsFunc(x.finder.Snapshot.Nodes, func(n *model.Node) bool { return n.Interrupted != nil })
 }
 
 // MovesOf says what may go from a group, and what a move of its nodes must be worth.
