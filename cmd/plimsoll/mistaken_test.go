@@ -76,6 +76,17 @@ func TestSetsAreCheckedTogether(t *testing.T) {
 		code int
 	}{
 		{"--set=group=memory,min=12 --set=group=memory,max=20", "", 0},
+		{"--set=grp=memory,max=4", "memory,max=4: it begins with \"grp\": want group=NAME, then", exitUsage},
+		{"--set=gruop=memory", "gruop=memory: it begins with \"gruop\": want group=NAME, then", exitUsage},
+		{"--set=max=4,group=memory", "max=4,group=memory: it begins with \"max\": want group=NAME, then", exitUsage},
+		{"--set=group=memry,max=4", "memry,max=4: there is no node group \"memry\": did you mean memory? the groups are ", exitUsage},
+		{"--set=group=none,max=4", "none,max=4: there is no node group \"none\"; the groups are general-a, ", exitUsage},
+		{"--set=group=memory,mx=4", "memory,mx=4: there is no \"mx\": did you mean max? of a group min, max, ", exitUsage},
+		{"--set=group=memory,size=4", "memory,size=4: there is no \"size\"; of a group min, max, ", exitUsage},
+		{"--set=group=memory,max=3,max=9", "memory,max=3,max=9: max is given twice", exitUsage},
+		{"--set=group=memory,max=9,target=x", "target=x: target: want a number of nodes, at most 100000, not \"x\"", exitUsage},
+		{"--set=group=memory,price=NaN", "price=NaN: price: want a price per hour, not \"NaN\"", exitUsage},
+		{"--remove-node=memory-33", "--remove-node=memory-33: there is no such node: did you mean memory-3?", exitUsage},
 		{"--set=group=memory,max=20 --set=group=memory,min=12", "", 0},
 		{"--set=group=memory,min=12 --set=group=memory,max=11", "its minimum 12 is above its maximum 11", exitUsage},
 		{"--set=group=memory,target=99", "on the way: they are not there yet", 0},

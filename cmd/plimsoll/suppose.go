@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -45,7 +46,7 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 		}
 		lost, err := c.RemoveNode(name)
 		if err != nil {
-			return misusef("--remove-node: %w", err)
+			return misusef("--remove-node=%s: %w", name, err)
 		}
 		if len(lost) > 0 {
 			cli.Tell(told, "note", fmt.Sprintf("--remove-node=%s: no controller makes these pods again: %s", name,
@@ -84,12 +85,19 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 	return nil
 }
 
+// settable is what can be supposed of a group.
+var settable = []string{"min", "max", "target", "price"}
+
 // setGroup does what a --set says. The note says what that means, where it may be taken for something else.
 func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note string, err error) {
 	first, rest, _ := strings.Cut(text, ",")
 	key, name, _ := strings.Cut(first, "=")
 	if key != "group" || rest == "" {
-		return "", fmt.Errorf("want group=NAME, then what is to change, such as group=web,max=20")
+		err := errors.New("want group=NAME, then what is to change, such as group=web,max=20")
+		if key != "group" {
+			err = fmt.Errorf("it begins with %q: %w", key, err)
+		}
+		return "", err
 	}
 	g, err := c.Group(provider.GroupID(name))
 	if err != nil {
@@ -99,24 +107,25 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note strin
 	for part := range strings.SplitSeq(rest, ",") {
 		key, value, _ := strings.Cut(part, "=")
 		if set[key] {
-			return "", fmt.Errorf("%s: %s is given twice", part, key)
+			return "", fmt.Errorf("%s is given twice", key)
 		}
 		set[key] = true
 		if key == "price" {
 			price, err := strconv.ParseFloat(value, 64)
 			if err != nil || !model.IsPrice(price) {
-				return "", fmt.Errorf("%s: want a price per hour", part)
+				return "", fmt.Errorf("price: want a price per hour, not %q", value)
 			}
 			*p = (*p).WithGroup(provider.GroupID(name), price)
 			continue
 		}
 		field := map[string]*int{"min": &g.Min, "max": &g.Max, "target": &g.Target}[key]
 		if field == nil {
-			return "", fmt.Errorf("%s: there is no %q; min, max, target and price can be set", part, key)
+			return "", fmt.Errorf("there is no %q%s", key,
+				spelling.Meant(key, settable, "of a group "+spelling.All(settable)+" can be set"))
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || key != "max" && n > clusterfile.MostNodes {
-			return "", fmt.Errorf("%s: want a number of nodes, at most %d", part, clusterfile.MostNodes)
+			return "", fmt.Errorf("%s: want a number of nodes, at most %d, not %q", key, clusterfile.MostNodes, value)
 		}
 		*field = n
 	}

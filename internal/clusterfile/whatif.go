@@ -18,21 +18,26 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Group is a node group of the cluster, to be looked at and changed.
 func (c *Cluster) Group(id provider.GroupID) (*provider.Group, error) {
-	var names []provider.GroupID
+	var names []string
 	if c.Inventory != nil {
 		for i := range c.Inventory.Groups {
 			if g := &c.Inventory.Groups[i]; g.ID == id {
 				return g, nil
 			}
-			names = append(names, c.Inventory.Groups[i].ID)
+			names = append(names, string(c.Inventory.Groups[i].ID))
 		}
 	}
-	return nil, fmt.Errorf("there is no node group %q, only %v", id, names)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no node group %q: the cluster has none", id)
+	}
+	return nil, fmt.Errorf("there is no node group %q%s", id,
+		spelling.Meant(string(id), names, "the groups are "+spelling.All(names)))
 }
 
 // template is what pods are made of: a Pod, or the pods of a controller.
@@ -154,13 +159,18 @@ func (c *Cluster) addPods(count int, like *corev1.Pod) string {
 // others, which no controller makes again, are lost.
 func (c *Cluster) RemoveNode(name string) (lost []string, err error) {
 	var node *corev1.Node
+	var names []string
 	for _, obj := range c.Objects {
-		if n, ok := obj.(*corev1.Node); ok && n.Name == name {
-			node = n
+		if n, ok := obj.(*corev1.Node); ok {
+			names = append(names, n.Name)
+			if n.Name == name {
+				node = n
+			}
 		}
 	}
 	if node == nil {
-		return nil, fmt.Errorf("there is no node %q", name)
+		return nil, fmt.Errorf("there is no such node%s",
+			spelling.Meant(name, names, "the cluster has "+spelling.Count(len(names), "node")))
 	}
 	objects := make([]runtime.Object, 0, len(c.Objects))
 	for _, obj := range c.Objects {

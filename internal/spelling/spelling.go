@@ -17,6 +17,14 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// Meant goes on after a name that does not exist: with the nearest that does, and what else is to be said.
+func Meant(name string, known []string, more string) string {
+	if near := Nearest(name, known); near != "" {
+		return ": did you mean " + near + "? " + more
+	}
+	return "; " + more
+}
+
 // distance counts the letters to be put in, taken out or exchanged to make one text of
 // the other; two neighbours that have changed places count as one.
 func distance(a, b string) int {
