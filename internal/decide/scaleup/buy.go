@@ -92,31 +92,33 @@ func (b *Buyer) planner(steps int) *planner {
 }
 
 // BuyCheap finds room for pods on nodes that are ready, and buys what costs least for the others, with so many steps,
-// but no nodes of the groups in without. Nodes are those bought, by group; left are pods without a place.
+// but no nodes of the groups in without. Nodes are those bought, by group; left are pods without a place, and all
+// where it depends on what the cloud picks: pods that have a node do not lose it for a hope.
 func (b *Buyer) BuyCheap(pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
-	return b.buy(pods, without, steps, b.cheapest)
+	pl := b.cheapest(steps)
+	nodes, left = b.buy(pl, pods, without, steps)
+	if pl.hopes() {
+		for _, x := range pods {
+			left += x.Count
+		}
+	}
+	return nodes, left
 }
 
-// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them.
+// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them: in hope, too.
 func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int) {
-	return b.buy(pods, nil, steps, b.planner)
+	return b.buy(b.planner(steps), pods, nil, steps)
 }
 
 // Room is how many more nodes a group may have.
 func (b *Buyer) Room(group int) int { return b.limits.most(group) }
 
-func (b *Buyer) buy(
-	pods []model.Batch, without []int, steps int, begin func(steps int) *planner,
-) (nodes map[int]int, left int) {
-	kept := b.limits
-	b.limits = kept.clone()
-	defer func() { b.limits = kept }()
+func (b *Buyer) buy(pl *planner, pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
+	pl.opening, pl.limits = b.limits, b.limits.clone()
 	for _, group := range without {
-		b.limits.room[group] = 0
+		pl.limits.room[group] = 0
 	}
 	defer b.w.AllowAll()
-	pl := begin(steps)
-	pl.opening = kept
 	list := pl.asWaiting(pods)
 	b.w.Allow(steps)
 	for _, q := range list {

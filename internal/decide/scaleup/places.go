@@ -88,6 +88,18 @@ func (pl *planner) lands(group int) string {
 	return "hoped for: " + strings.Join(parts, ", ") + "; the cloud may pick otherwise"
 }
 
+// hopes reports whether a pod of the plan has its place only if the cloud makes a new node where it need not.
+func (pl *planner) hopes() bool {
+	for group := range pl.grown {
+		landed := pl.w.Landed(group)
+		if pl.grown[group].nodes > 0 && slices.ContainsFunc(landed, func(n int) bool { return n > 0 }) &&
+			!pl.w.Landing(group).Certain(landed) {
+			return true
+		}
+	}
+	return false
+}
+
 // variantName is the variant's zone, else the labels that make it one.
 func (pl *planner) variantName(group, variant int) string {
 	v := pl.s.Groups[group].Variants[variant]
