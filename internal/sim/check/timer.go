@@ -117,7 +117,7 @@ func provisioned(j *Judge, e *Event) {
 	if since.Equal(j.flags.Start) && !m.had {
 		return // its age is unknown
 	}
-	if m.had {
+	if m.had && m.lost.Sub(m.registered) >= rounding { // a node that came and went at once need not have been seen
 		since = m.lost
 	}
 	j.test(j.since(since) >= j.flags.ProvisionTime-rounding, e, m.id, "it was asked for at %s, and lost its node at %s",
