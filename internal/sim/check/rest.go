@@ -73,12 +73,14 @@ const reservedForMove = "ReservedForMove"
 
 // MovesOn reports whether pods were evicted a short while ago that had been evicted before, and were left alone since:
 // what is held back so that no pod is moved too often within an hour comes late. So does a move whose nodes leave one
-// after the other, each within its patience.
+// after the other, each within its patience; and the first for which something is bought in peace, since one that
+// cannot be brought to its end may have begun before that, and kept others waiting.
 func (j *Judge) MovesOn() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
 	// What was kept for such a move has its own time after that.
-	if j.flags.moves() && j.since(t.removed[""]) < j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
+	began := later(t.removed[""], t.firstForMove())
+	if j.flags.moves() && j.since(began) < j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
 		return true
 	}
 	for _, p := range t.pods {
@@ -88,6 +90,18 @@ func (j *Judge) MovesOn() bool {
 		}
 	}
 	return false
+}
+
+// firstForMove is when nodes were first bought for pods of others that go, since the last fault; zero if none were.
+func (t *truth) firstForMove() (first time.Time) {
+	for _, g := range t.groups {
+		for _, o := range g.growths {
+			if len(o.claims) == 0 && !t.peace.IsZero() && o.at.After(t.peace) && (first.IsZero() || o.at.Before(first)) {
+				first = o.at
+			}
+		}
+	}
+	return first
 }
 
 // Moves are how many pods were evicted, from how many nodes, and how many of those that came for them had
