@@ -49,8 +49,16 @@ func (t *truth) meant(n *node, p *pod) bool {
 	return m == nil || m.unit == nil || len(m.unit.growth.claims) == 0 || m.unit.growth.claims[p.class] > 0
 }
 
-// beside reports whether another growth was for pods of the same class, shortly before or after.
+// beside reports whether another growth, shortly before or after, was for pods of the same class, or has such a pod on
+// its nodes, which came before those of this one.
 func (t *truth) beside(o *growth) bool {
+	for _, p := range t.pods {
+		m := t.machineOf(t.nodes[p.node])
+		if o.claims[p.class] > 0 && m != nil && m.unit != nil && m.unit.growth != o && p.bound.After(o.at) &&
+			m.unit.growth.at.Sub(o.at).Abs() < together {
+			return true
+		}
+	}
 	for _, g := range t.groups {
 		for _, x := range g.growths {
 			for class := range x.claims {
