@@ -206,14 +206,22 @@ func (b *starts) hurries(c *candidate) bool {
 
 // lacking says what a pod on the node waits for whose like have left other nodes.
 func (b *starts) lacking(c *candidate) *model.Verdict {
-	for _, q := range c.moving {
-		if why := b.Room.Lacks(q.Owner); why != "" {
-			return &model.Verdict{Reason: model.ReplacementWaits,
-				Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
-		}
+	if v := b.waitsFor(c); v != nil {
+		return v
 	}
 	if !c.empty() && b.unseen != "" {
 		return &model.Verdict{Reason: model.ReplacementWaits, Detail: b.unseen, Fix: "the scheduler is up"}
+	}
+	return nil
+}
+
+// waitsFor says which pod elsewhere has no node, of a controller that has one on the candidate.
+func (in *Input) waitsFor(c *candidate) *model.Verdict {
+	for _, q := range c.moving {
+		if why := in.Room.Lacks(q.Owner); why != "" {
+			return &model.Verdict{Reason: model.ReplacementWaits,
+				Detail: why + "; a pod of the same controller is here", Fix: "a node for it"}
+		}
 	}
 	return nil
 }
