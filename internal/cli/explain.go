@@ -227,10 +227,7 @@ func runningText(b *strings.Builder, r *explain.RunningPod, now time.Time) {
 	if r.Group != "" {
 		fmt.Fprintf(b, " of group %s", oneLine(string(r.Group)))
 	}
-	if len(r.BoughtFor) > 0 {
-		fmt.Fprintf(b, ", which was bought for %s", oneLine(strings.Join(r.BoughtFor, ", ")))
-	}
-	b.WriteString(".\n")
+	fmt.Fprintf(b, ".\n%s", bought("Its node was bought", "its node", &r.Bought, now))
 	switch {
 	case r.Verdict != nil:
 		fmt.Fprintf(b, "It keeps its node: %s\n", untried(r.Verdict, now))
@@ -263,9 +260,7 @@ func nodeText(n *explain.Node, all bool) string {
 		fmt.Fprintf(&b, "  %.2f per hour", *n.SavesPerHour)
 	}
 	b.WriteString("\n")
-	if len(n.BuyFor) > 0 {
-		fmt.Fprintf(&b, "Bought for %s.\n", oneLine(strings.Join(n.BuyFor, ", ")))
-	}
+	b.WriteString(bought("Bought", "it", &n.Bought, n.Time))
 	fmt.Fprintf(&b, "%s", n.Fate)
 	if v := n.Hold; v != nil {
 		if n.Fate == explain.Keep && n.Tried == "" {
@@ -311,6 +306,28 @@ func nodeText(n *explain.Node, all bool) string {
 	table.Flush()
 	removalLines(&b, n)
 	runsTable(&b, n.Runs, all)
+	return b.String()
+}
+
+// bought says for whom a node was bought, by which decision, and what of that is not known. was is "Bought" or "Its
+// node was bought", it is "it" or "its node".
+func bought(was, it string, by *explain.Bought, now time.Time) string {
+	var b strings.Builder
+	if len(by.For) > 0 {
+		was += " for " + oneLine(strings.Join(by.For, ", "))
+	}
+	if d := by.By; d != nil {
+		fmt.Fprintf(&b, "%s at %s by decision %s", was, clock(now, d.Time), oneLine(d.Decision))
+		if d.Why != "" {
+			fmt.Fprintf(&b, ", %s", oneLine(d.Why))
+		}
+		b.WriteString(".\n")
+	} else if len(by.For) > 0 {
+		fmt.Fprintf(&b, "%s.\n", was)
+	}
+	if by.Unknown != "" {
+		fmt.Fprintf(&b, "For whom %s was bought is not known: %s.\n", it, oneLine(by.Unknown))
+	}
 	return b.String()
 }
 

@@ -266,6 +266,19 @@ func (b *Book) At(t time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
+// Bought gives the newest decision that a node came of.
+func (b *Book) Bought(node string) (Decision, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := len(b.ring) - 1; i >= 0; i-- {
+		d := &b.ring[i].decision
+		if slices.ContainsFunc(d.Made, func(m Made) bool { return m.Node == node }) {
+			return *d, true
+		}
+	}
+	return Decision{}, false
+}
+
 // Since counts decisions by what is newer than an ID.
 func (b *Book) Since(id string) []Decision {
 	b.mu.Lock()

@@ -86,6 +86,12 @@ func TestADecisionAndWhatBecameOfIt(t *testing.T) {
 		later.Made[1].Actual.MilliCPU != 110_000 {
 		t.Errorf("the new nodes are %+v", later.Made)
 	}
+	if by, ok := b.Bought("n2"); !ok || by.ID != d.ID {
+		t.Errorf("n2 was bought by %q (%t), want %q", by.ID, ok, d.ID)
+	}
+	if by, ok := b.Bought("n3"); ok {
+		t.Errorf("n3, which is not there, was bought by %q", by.ID)
+	}
 }
 
 // What neither acts nor changes a verdict is not kept; a new verdict of one node is.

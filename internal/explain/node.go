@@ -22,8 +22,8 @@ type Node struct {
 	// Since is when the node was made.
 	Since  time.Time `json:"since"`
 	Fate   NodeFate  `json:"fate"`
-	BuyFor []string  `json:"boughtFor,omitempty"` // the workloads that it was bought for, while that is remembered
-	Hold   *Verdict  `json:"verdict,omitempty"`   // what keeps it; nil of a node that leaves
+	Bought `json:",inline"`
+	Hold   *Verdict `json:"verdict,omitempty"` // what keeps it; nil of a node that leaves
 	// Tried is without what the plan was made once more: Rules of the pods in Pods, the group's Minimum, or its
 	// Threshold. Then is what keeps the node in that plan; nil if nothing does.
 	Tried string      `json:"tried,omitempty"`
@@ -45,6 +45,23 @@ type Node struct {
 	Runs []NodePod `json:"runs,omitempty"`
 	// SavesPerHour is what the cluster costs less without it; nil where its price is not known.
 	SavesPerHour *float64 `json:"savesPerHour,omitempty"`
+}
+
+// Bought is why a node was bought, as far as that is known.
+type Bought struct {
+	// For are the workloads that it was bought for, while that is remembered.
+	For []string `json:"boughtFor,omitempty"`
+	// Unknown says why it is not known for whom it was bought.
+	Unknown string `json:"boughtForUnknown,omitempty"`
+	// By is the decision that bought it, where the leader has recorded it.
+	By *BoughtBy `json:"boughtBy,omitempty"`
+}
+
+// BoughtBy is the decision that bought a node.
+type BoughtBy struct {
+	Decision string    `json:"decision"`
+	Time     time.Time `json:"time"`
+	Why      string    `json:"why,omitempty"` // why it was this group
 }
 
 // NodeFate is what becomes of a node.
@@ -87,8 +104,8 @@ type Refusal struct {
 type RunningPod struct {
 	Node  string           `json:"node"`
 	Group provider.GroupID `json:"group,omitempty"`
-	// BoughtFor are the workloads that its node was bought for, while that is remembered.
-	BoughtFor []string `json:"boughtFor,omitempty"`
+	// Bought is why its node was.
+	Bought `json:",inline"`
 	// Rule and Verdict say why the pod keeps its node; empty and nil if it does not.
 	Rule    string   `json:"rule,omitempty"`
 	Verdict *Verdict `json:"verdict,omitempty"`
@@ -109,7 +126,7 @@ func NodeOf(c model.Cycle, p model.Policy, name string) (Node, error) {
 	n := a.snap.Nodes[at]
 	out := Node{
 		APIVersion: APIVersion, Kind: "Node", Time: a.snap.Now.UTC(), Node: name, State: n.Kind.String(),
-		Since: n.Object.CreationTimestamp.UTC(), BuyFor: a.boughtFor(name),
+		Since: n.Object.CreationTimestamp.UTC(), Bought: a.bought(n),
 	}
 	if n.Group >= 0 {
 		out.Group = a.snap.Groups[n.Group].ID
@@ -270,23 +287,40 @@ func keeping(s *model.Snapshot, p model.Policy, node string) *Verdict {
 	return nil
 }
 
-// boughtFor are the workloads that a node was bought for, while that is remembered.
-func (a *asked) boughtFor(node string) (out []string) {
+// bought is for whom a node was bought, or why that is not known.
+func (a *asked) bought(n *model.Node) Bought {
 	digests := map[string]bool{}
 	for _, arrival := range a.memory.Arrivals {
-		if arrival.Node == node {
+		if arrival.Node == n.Name {
 			for _, d := range arrival.For {
 				digests[d] = true
 			}
 		}
 	}
 	for _, ask := range a.memory.Asks {
-		if slices.ContainsFunc(ask.Units, func(u model.Unit) bool { return u.Node == node }) {
+		if slices.ContainsFunc(ask.Units, func(u model.Unit) bool { return u.Node == n.Name }) {
 			for _, d := range ask.For {
 				digests[d] = true
 			}
 		}
 	}
+	out := Bought{For: a.workloadsOf(digests)}
+	switch {
+	case len(out.For) > 0:
+	case n.Group < 0:
+		out.Unknown = "it is of no node group"
+	case len(digests) > 0:
+		out.Unknown = "the pods that it was bought for are gone"
+	case a.memory.LastGrowth.IsZero() && len(a.memory.Asks)+len(a.memory.Arrivals) == 0:
+		out.Unknown = "no scale-up is remembered: it is older than the leader's memory, or that is not at hand"
+	default:
+		out.Unknown = "that is remembered only while such pods may still wait for a node"
+	}
+	return out
+}
+
+// workloadsOf are the workloads of classes that are named by their digests, as far as they have pods.
+func (a *asked) workloadsOf(digests map[string]bool) (out []string) {
 	if len(digests) == 0 {
 		return nil
 	}
@@ -315,7 +349,7 @@ func (a *asked) boughtFor(node string) (out []string) {
 // running answers for a pod that has a node.
 func (a *asked) running(id model.NodeID, p *model.Pod) *RunningPod {
 	n := a.snap.Nodes[id]
-	out := &RunningPod{Node: n.Name, BoughtFor: a.boughtFor(n.Name)}
+	out := &RunningPod{Node: n.Name, Bought: a.bought(n)}
 	if n.Group >= 0 {
 		out.Group = a.snap.Groups[n.Group].ID
 	}

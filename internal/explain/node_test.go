@@ -31,7 +31,7 @@ pods job count=1 cpu=200m`); err != nil {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%s\n%s\n%v\n%v", n.Hold.Reason, n.BuyFor, n.ReservedFor, n.Runs)
+	got := fmt.Sprintf("%s\n%s\n%v\n%v", n.Hold.Reason, n.For, n.ReservedFor, n.Runs)
 	const want = `ReservedForPendingPods
 [ReplicaSet default/web]
 [{ReplicaSet default/api 3 3 default/api-000001} {ReplicaSet default/job 1 1 default/job-000001}]
@@ -41,7 +41,42 @@ pods job count=1 cpu=200m`); err != nil {
 		t.Errorf("it says:\n%s\nwant:\n%s", got, want)
 	}
 	p, err := explain.PodOf(c, s.Policy, "default/web-000001")
-	if err != nil || fmt.Sprint(p.Running.BoughtFor) != fmt.Sprint(n.BuyFor) {
+	if err != nil || fmt.Sprint(p.Running.Bought) != fmt.Sprint(n.Bought) {
 		t.Errorf("its pod says %+v (%v)", p.Running, err)
+	}
+}
+
+// TestWhomANodeWasBoughtForIsNotKnown: it says so, and why, and so do its pods.
+func TestWhomANodeWasBoughtForIsNotKnown(t *testing.T) {
+	s := testkit.NewScenario()
+	if err := s.Add(`
+group g max=2 cpu=4 memory=16Gi
+node n1 group=g
+node own
+pods web count=1 cpu=1 node=n1
+pods db count=1 cpu=1 node=own`); err != nil {
+		t.Fatal(err)
+	}
+	snap := s.Snapshot(s.Policy)
+	for _, x := range []struct {
+		node, want string
+		memory     model.Memory
+	}{
+		{"own", "it is of no node group", model.Memory{}},
+		{"n1", "no scale-up is remembered: it is older than the leader's memory, or that is not at hand", model.Memory{}},
+		{"n1", "that is remembered only while such pods may still wait for a node", model.Memory{LastGrowth: snap.Now}},
+		{"n1", "the pods that it was bought for are gone",
+			model.Memory{Arrivals: []model.Arrival{{Node: "n1", Group: "g", For: []string{"gone"}}}}},
+	} {
+		c := model.Cycle{Snapshot: snap, Plan: decide.Decide(snap, s.Policy), Memory: x.memory}
+		n, err := explain.NodeOf(c, s.Policy, x.node)
+		if err != nil || n.Unknown != x.want || n.For != nil {
+			t.Errorf("%s: %+v (%v), want %q", x.node, n.Bought, err, x.want)
+		}
+		pod := map[string]string{"n1": "default/web-000001", "own": "default/db-000001"}[x.node]
+		p, err := explain.PodOf(c, s.Policy, pod)
+		if err != nil || p.Running.Unknown != x.want {
+			t.Errorf("its pod says %+v (%v)", p.Running, err)
+		}
 	}
 }

@@ -144,8 +144,11 @@ func (s *Server) oneDecision(w http.ResponseWriter, r *http.Request) {
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	c := s.scene()
 	value, err := s.explained(r.Context(), c, question{r.PathValue("kind"), r.PathValue("name")})
+	// Decisions are not for those who may see one namespace: they may name one that the cluster has no more.
 	if only := onlyOf(r); err == nil && only != "" {
 		value, err = masked(value, only, c.moment.namespaces())
+	} else if err == nil {
+		value = s.recorded(value)
 	}
 	if err != nil {
 		s.refuse(w, r, err)

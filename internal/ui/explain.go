@@ -167,7 +167,7 @@ func (s *Server) said(ctx context.Context, c scene, q question) (string, error) 
 		return "", err
 	}
 	var b strings.Builder
-	switch v := value.(type) {
+	switch v := s.recorded(value).(type) {
 	case explain.Pod:
 		err = cli.Pod(&b, v, cli.Table)
 	case explain.Node:
@@ -176,4 +176,49 @@ func (s *Server) said(ctx context.Context, c scene, q question) (string, error) 
 		err = cli.Group(&b, v, cli.Table)
 	}
 	return b.String(), err
+}
+
+// recorded is an answer with what the decisions that are kept know of it: which of them bought a node, and for whom,
+// where memory has no more of that.
+func (s *Server) recorded(value any) any {
+	switch v := value.(type) {
+	case explain.Pod:
+		if v.Running != nil {
+			running := *v.Running
+			running.Bought = s.bought(running.Node, running.Bought)
+			v.Running = &running
+		}
+		return v
+	case explain.Node:
+		v.Bought = s.bought(v.Node, v.Bought)
+		return v
+	}
+	return value
+}
+
+func (s *Server) bought(node string, known explain.Bought) explain.Bought {
+	d, ok := s.book.Bought(node)
+	if !ok {
+		return known
+	}
+	known.By = &explain.BoughtBy{Decision: d.ID, Time: d.Time}
+	for _, m := range d.Made {
+		for _, g := range d.Grow {
+			if m.Node == node && g.Group == m.Group {
+				known.By.Why = g.Why
+			}
+		}
+	}
+	if len(known.For) > 0 {
+		return known
+	}
+	for i := range d.Pending {
+		if d.Pending[i].Planned > 0 {
+			known.For = append(known.For, d.Pending[i].Class)
+		}
+	}
+	if len(known.For) > 0 {
+		known.Unknown = ""
+	}
+	return known
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/plimsoll-dev/plimsoll/internal/decisions"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -132,6 +133,31 @@ func TestQuestionsWaitInALineThatEnds(t *testing.T) {
 			t.Errorf("computed, though all have left: %v; %d open", m.asked, s.desk.open)
 		}
 	})
+}
+
+// A node and its pods say which decision bought it and for whom, as long as that is recorded, and not to those who may
+// see one namespace.
+func TestADecisionSaysForWhomANodeWasBought(t *testing.T) {
+	const group = "group g max=10 cpu=4 memory=16Gi\n"
+	s := served(t, true, group+"pods web count=3 cpu=3 memory=1Gi")
+	bought, _ := s.book.Find(decisions.Last)
+	s.turned(t, group+"node n1 group=g\npods web count=1 cpu=3 memory=1Gi node=n1")
+	want := []string{`"boughtFor":["default/web`, `"boughtBy":{"decision":"` + bought.ID}
+	const node, pod = "/api/v1/explain/node/n1", "/api/v1/explain/pod/default/web-000001"
+	for path, want := range map[string][]string{
+		node: want, pod: want, "/node/n1": {"Bought for default/web", "by decision " + bought.ID},
+	} {
+		for _, part := range want {
+			got := asked(t.Context(), s, path).Body.String()
+			if !strings.Contains(got, part) || strings.Contains(got, "not known") {
+				t.Errorf("%s lacks %s:\n%s", path, part, got)
+			}
+		}
+	}
+	s.settings.Allow = func(*http.Request) (string, error) { return "default", nil }
+	if got := asked(t.Context(), s, pod).Body.String(); strings.Contains(got, "boughtBy") {
+		t.Errorf("who may see one namespace sees the decision:\n%s", got)
+	}
 }
 
 // A fault in explaining is told, and ends nothing.

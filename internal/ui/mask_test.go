@@ -10,8 +10,8 @@ import (
 // Who may see one namespace sees no name of another one, wherever in a text it stands.
 func TestMasked(t *testing.T) {
 	pod := explain.Pod{Pod: "shop/api-1", Running: &explain.RunningPod{
-		BoughtFor: []string{"other/db-2 is there (other-2/x), shop/api-2; eu/other/x, Deployment other/web",
-			"<other/web>\nother/db"},
+		Bought: explain.Bought{For: []string{
+			"other/db-2 is there (other-2/x), shop/api-2; eu/other/x, Deployment other/web", "<other/web>\nother/db"}},
 	}}
 	got, err := masked(pod, "shop", []string{"shop", "other", "other-2"})
 	if err != nil {
@@ -28,7 +28,7 @@ func TestMasked(t *testing.T) {
 	const hidden = "(another namespace's)"
 	for i, want := range []string{hidden + " is there (" + hidden + "), shop/api-2; eu/other/x, Deployment " + hidden,
 		"<" + hidden + ">\n" + hidden} {
-		if got := back.Running.BoughtFor[i]; got != want || back.Pod != "shop/api-1" {
+		if got := back.Running.For[i]; got != want || back.Pod != "shop/api-1" {
 			t.Errorf("got %s", got)
 		}
 	}

@@ -133,6 +133,16 @@ pods giant count=1 cpu=30 memory=1Gi
 // served shows a cluster in the words of scenarios.
 func served(t *testing.T, leads bool, text string) *Server {
 	t.Helper()
+	book := decisions.New(10, 1<<20, nil, prometheus.NewRegistry())
+	s := New(Settings{Version: "test"}, book, slog.New(slog.DiscardHandler))
+	s.Leader("leader-0", leads)
+	s.turned(t, text)
+	return s
+}
+
+// turned takes in one turn of the loop, on the cluster of a text.
+func (s *Server) turned(t *testing.T, text string) {
+	t.Helper()
 	scenario := testkit.NewScenario()
 	if err := scenario.Add(text); err != nil {
 		t.Fatal(err)
@@ -141,15 +151,11 @@ func served(t *testing.T, leads bool, text string) *Server {
 	var d decide.Decider
 	defer d.Close()
 	c := model.Cycle{Snapshot: snap, Plan: d.Decide(snap, scenario.Policy), Policy: scenario.Policy, Decided: true}
-	book := decisions.New(10, 1<<20, nil, prometheus.NewRegistry())
-	s := New(Settings{Version: "test"}, book, slog.New(slog.DiscardHandler))
-	s.Leader("leader-0", leads)
 	for _, to := range []interface {
 		Report(context.Context, model.Cycle) error
-	}{book, s} {
+	}{s.book, s} {
 		if err := to.Report(context.Background(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return s
 }
