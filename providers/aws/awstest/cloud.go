@@ -26,6 +26,9 @@ type Cloud struct {
 	order  []string // the groups' names, sorted
 	serial int      // of instances and activities
 
+	mail          map[string][]*message // by queue
+	refuseDeletes int
+
 	faults faultList
 	calls  callLog
 }
@@ -59,7 +62,7 @@ type instance struct {
 // template does not exist is accepted: its launches fail, as at AWS.
 func New(spec Spec, now func() time.Time) (*Cloud, error) {
 	start := now()
-	c := &Cloud{now: now, born: start, at: start, groups: map[string]*group{}}
+	c := &Cloud{now: now, born: start, at: start, groups: map[string]*group{}, mail: map[string][]*message{}}
 	spec = spec.complete()
 	if err := c.adopt(spec); err != nil {
 		return nil, fmt.Errorf("make a simulated AWS: %w", err)

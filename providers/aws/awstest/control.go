@@ -24,6 +24,7 @@ import (
 //	PUT    /_awstest/faults                 [Fault], instead of all others
 //	PUT    /_awstest/held/{group}           [Step]: these are held, others not
 //	POST   /_awstest/play/{group}/{step}    3 → how often it was played
+//	POST   /_awstest/queues/{name}          an event, as a message in the queue
 //	GET    /_awstest/calls                  → {"DescribeAutoScalingGroups": 7}
 const controlPath = "/_awstest/"
 
@@ -72,6 +73,9 @@ func (c *Cloud) control() http.Handler {
 			return nil, fmt.Errorf("play %q of %q: there is no such group or step", step, name)
 		}
 		return c.Play(name, step, n), nil
+	}))
+	mux.HandleFunc("POST /queues/{name}", taking(func(r *http.Request, event json.RawMessage) (any, error) {
+		return c.Send(r.PathValue("name"), string(event))
 	}))
 	mux.HandleFunc("GET /calls", func(w http.ResponseWriter, _ *http.Request) { reply(w, c.counted()) })
 	return mux

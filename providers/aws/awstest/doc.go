@@ -1,5 +1,5 @@
 // Package awstest is an AWS that fits in a test: a small HTTP server on
-// loopback that speaks the wire protocols of EC2 Auto Scaling, EC2 and EKS to
+// loopback that speaks the wire protocols of EC2 Auto Scaling, EC2, EKS and SQS to
 // the real SDK, as much of them as a node autoscaler uses.
 //
 //	Spec (Go, YAML or JSON) → New → Cloud → Listen → Server

@@ -21,6 +21,7 @@ const (
 	elasticCompute = "ec2"
 	kubernetes     = "eks"
 	priceList      = "pricing"
+	simpleQueue    = "sqs"
 )
 
 // query is one request.

@@ -27,7 +27,9 @@ type Spec struct {
 	Prices     []Price     `json:"prices,omitempty"`
 	Nodegroups []Nodegroup `json:"nodegroups,omitempty"`
 	StockOuts  []StockOut  `json:"stockOuts,omitempty"`
-	Faults     []Fault     `json:"faults,omitempty"`
+	// Queues are the names of queues of SQS.
+	Queues []string `json:"queues,omitempty"`
+	Faults []Fault  `json:"faults,omitempty"`
 }
 
 // Group is an Auto Scaling group.

@@ -39,6 +39,11 @@ var actions = map[string]map[string]func(*Cloud, *query) (any, *refusal){
 	priceList: {
 		"GetProducts": (*Cloud).getProducts,
 	},
+	simpleQueue: {
+		"GetQueueUrl":        (*Cloud).getQueueURL,
+		"ReceiveMessage":     (*Cloud).receiveMessage,
+		"DeleteMessageBatch": (*Cloud).deleteMessages,
+	},
 }
 
 // versions of the Query services, as their requests name them.
@@ -47,9 +52,8 @@ var apiVersions = map[string]string{"2011-01-01": autoScaling, "2016-11-15": ela
 // scope is the part of a signature that says for whom the request was signed.
 var scope = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/,]+/\d{8}/([^/,]+)/([^/,]+)/aws4_request,`)
 
-// read tells which service is asked for what: by the path for EKS, by a
-// header for the price list, by the version for the others. The signature's scope must agree; the signature itself
-// is not verified.
+// read tells which service is asked for what: by the path for EKS, by a header for the price list and SQS, by the
+// version for the others. The signature's scope must agree; the signature itself is not verified.
 func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 	c.mu.Lock()
 	q := &query{region: c.spec.Region, account: c.spec.Account}
@@ -68,6 +72,10 @@ func (c *Cloud) read(r *http.Request) (*query, *refusal) {
 		}
 	} else if strings.HasPrefix(r.Header.Get("X-Amz-Target"), listTarget) {
 		if refused := q.readList(r); refused != nil {
+			return q, refused
+		}
+	} else if strings.HasPrefix(r.Header.Get("X-Amz-Target"), queueTarget) {
+		if refused := q.readQueue(r); refused != nil {
 			return q, refused
 		}
 	} else {
@@ -115,6 +123,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(latency)
 	fault, met := c.faults.meet(q.action, mentions)
 	if !met {
+		c.await(r, q)
 		q.answer(w, c.carryOut(q))
 		return
 	}
@@ -173,7 +182,7 @@ func (q *query) answer(w http.ResponseWriter, o outcome) {
 
 // body is an answer in the service's protocol.
 func (q *query) body(result any) []byte {
-	if q.service == kubernetes || q.service == priceList {
+	if q.service == kubernetes || q.service == priceList || q.service == simpleQueue {
 		return mustMarshal(json.Marshal(result))
 	}
 	id := "<%[1]s>" + requestID + "</%[1]s>"
@@ -221,6 +230,9 @@ func (q *query) refuse(w http.ResponseWriter, e *refusal) {
 	case kubernetes, priceList:
 		w.Header().Set("X-Amzn-Errortype", e.code)
 		body = mustMarshal(json.Marshal(map[string]string{"__type": e.code, "message": e.message}))
+	case simpleQueue:
+		w.Header().Set("X-Amzn-Query-Error", e.code+";Sender")
+		body = mustMarshal(json.Marshal(map[string]string{"__type": "com.amazonaws.sqs#" + e.code, "message": e.message}))
 	case elasticCompute:
 		body = fmt.Appendf(nil,
 			`<?xml version="1.0" encoding="UTF-8"?><Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>%s</RequestID></Response>`,
@@ -244,6 +256,8 @@ func (q *query) send(w http.ResponseWriter, status int, body []byte) {
 		contentType = "application/json"
 	case priceList:
 		contentType = "application/x-amz-json-1.1"
+	case simpleQueue:
+		contentType = "application/x-amz-json-1.0"
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Amzn-Requestid", requestID)
