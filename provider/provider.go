@@ -45,7 +45,7 @@ type Notifier interface {
 
 // Starter is optional, used once by the process that leads, before its first cycle: bring the cloud
 // to where the provider's configuration says that it starts. It must be idempotent: what exists
-// already is adopted.
+// already is adopted. What it begins in the background ends with ctx, when the process leads no more.
 type Starter interface {
 	Start(context.Context) error
 }

@@ -49,6 +49,10 @@ type Config struct {
 	StaticInstanceTypes bool
 	// Prices asks AWS what instances cost.
 	Prices bool
+	// InterruptionQueue is the name or the URL of an SQS queue with what AWS is about to take; none if empty.
+	InterruptionQueue string
+	// RebalanceRecommendations counts these among its messages.
+	RebalanceRecommendations bool
 	// Version is what AWS's logs show of this program, beside the SDK's.
 	Version string
 }
@@ -69,6 +73,8 @@ type settings struct {
 	describeAll  bool
 	staticTypes  bool
 	prices       bool
+	queue        string
+	rebalance    bool
 	version      string
 }
 
@@ -84,6 +90,8 @@ func (c Config) read() (settings, error) {
 		describeAll:  c.DescribeAllNodegroups,
 		staticTypes:  c.StaticInstanceTypes,
 		prices:       c.Prices,
+		queue:        c.InterruptionQueue,
+		rebalance:    c.RebalanceRecommendations,
 		version:      c.Version,
 		template:     templateRules{precedence: c.Precedence},
 	}
@@ -132,6 +140,9 @@ func (c Config) read() (settings, error) {
 		errs = append(errs, err)
 	}
 	if s.template.reserved, err = parseReserved(c.KubeReserved); err != nil {
+		errs = append(errs, err)
+	}
+	if err := checkQueue(c.InterruptionQueue); err != nil {
 		errs = append(errs, err)
 	}
 	return s, errors.Join(errs...)

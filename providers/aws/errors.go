@@ -51,6 +51,8 @@ var kindOfCode = map[string]provider.Kind{
 	"InvalidLaunchTemplateId.VersionNotFound":     provider.NotFound,
 	"InvalidInstanceID.NotFound":                  provider.NotFound, "InvalidAMIID.NotFound": provider.NotFound,
 
+	"QueueDoesNotExist": provider.NotFound, "AWS.SimpleQueueService.NonExistentQueue": provider.NotFound,
+
 	"InternalFailure": provider.Unavailable, "InternalError": provider.Unavailable,
 	"ServiceUnavailable":          provider.Unavailable,
 	"ServiceUnavailableException": provider.Unavailable, "ServerException": provider.Unavailable,

@@ -43,6 +43,11 @@ func bind(s *pflag.FlagSet) *flags {
 		"use the built-in list of instance types only, and do not ask EC2")
 	s.BoolVar(&f.Prices, "aws-prices", false,
 		"ask AWS what instances cost, on demand and spot; prices of --price-file win")
+	s.StringVar(&f.InterruptionQueue, "aws-interruption-queue", "",
+		"name or URL of an SQS queue, into which EventBridge puts what AWS says of instances that it is about to take; "+
+			"such a node is replaced at once")
+	s.BoolVar(&f.RebalanceRecommendations, "aws-rebalance-recommendations", false,
+		"replace spot instances that are at risk, by the messages of --aws-interruption-queue")
 	return f
 }
 
@@ -57,5 +62,12 @@ func (f *flags) Check(h wiring.Host) error { return f.config(h).Validate() }
 
 // Make makes the provider. It asks AWS alone, and no cluster.
 func (f *flags) Make(ctx context.Context, h wiring.Host) (provider.Provider, error) {
-	return New(ctx, f.config(h), h.Log, h.Metrics)
+	p, err := New(ctx, f.config(h), h.Log, h.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	if p.interruptions != nil {
+		return listening{p}, nil
+	}
+	return p, nil
 }

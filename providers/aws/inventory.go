@@ -23,20 +23,21 @@ const (
 
 // Codes of notices.
 const (
-	noticeBadTag       = "BadTag"
-	noticeBadNodegroup = "BadNodegroup"
-	noticeNotDescribed = "NodegroupNotDescribed"
-	noticeConflict     = "TemplateConflict"
-	noticeTwice        = "GroupTwice"
-	noticeLimits       = "LimitsNarrowed"
-	noticeZones        = "SeveralZones"
-	noticeNoActivities = "ActivitiesNotRead"
-	noticeRequestsStay = "RequestsStay"
-	noticeUnknownType  = "InstanceTypeUnknown"
-	noticeNoImages     = "ImagesNotDescribed"
-	noticeNoTypes      = "InstanceTypesNotDescribed"
-	noticeNoFitting    = "FittingTypesNotListed"
-	noticeNoPrices     = "PricesNotDescribed"
+	noticeBadTag          = "BadTag"
+	noticeBadNodegroup    = "BadNodegroup"
+	noticeNotDescribed    = "NodegroupNotDescribed"
+	noticeConflict        = "TemplateConflict"
+	noticeTwice           = "GroupTwice"
+	noticeLimits          = "LimitsNarrowed"
+	noticeZones           = "SeveralZones"
+	noticeNoActivities    = "ActivitiesNotRead"
+	noticeRequestsStay    = "RequestsStay"
+	noticeUnknownType     = "InstanceTypeUnknown"
+	noticeNoImages        = "ImagesNotDescribed"
+	noticeNoTypes         = "InstanceTypesNotDescribed"
+	noticeNoFitting       = "FittingTypesNotListed"
+	noticeNoPrices        = "PricesNotDescribed"
+	noticeNoInterruptions = "InterruptionsNotRead"
 )
 
 // Inventory describes all groups again. What stands behind them (launch
@@ -111,6 +112,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 				Message: fmt.Sprintf("--nodes names an Auto Scaling group that is not there in the region %s", p.region)},
 		})
 	}
+	inv.Notices = append(inv.Notices, p.interruptions.tell(inv.Groups, groups, inv.AsOf)...)
 	inv.Notices = append(inv.Notices, p.sources.troubles(good)...)
 	if p.prices != nil {
 		inv.Notices = append(inv.Notices, p.prices.troubles(slices.Concat(wants...))...)

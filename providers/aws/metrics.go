@@ -21,6 +21,7 @@ type Registerer interface {
 type metrics struct {
 	requests *prometheus.HistogramVec
 	lookups  *prometheus.CounterVec
+	messages *prometheus.CounterVec
 }
 
 func newMetrics(reg Registerer) (*metrics, error) {
@@ -36,14 +37,24 @@ func newMetrics(reg Registerer) (*metrics, error) {
 			Help: "Lookups of EKS node groups: hit and miss of what is remembered; error of DescribeNodegroup, and " +
 				"stale where an older answer stood in.",
 		}, []string{"result"}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "plimsoll", Name: "aws_interruption_messages_total",
+			Help: "Messages of the queue of interruptions that were new, by what they are about; other takes no machine, " +
+				"unread cannot be understood, foreign is no event of EventBridge.",
+		}, []string{"about"}),
 	}
 	for _, result := range []string{lookupHit, lookupMiss, lookupError, lookupStale} {
 		m.lookups.WithLabelValues(result)
 	}
+	for _, about := range []string{
+		aboutSpot, aboutRebalance, aboutStateChange, aboutScheduled, aboutOther, aboutUnreadable, aboutForeign,
+	} {
+		m.messages.WithLabelValues(about)
+	}
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.lookups} {
+	for _, c := range []prometheus.Collector{m.requests, m.lookups, m.messages} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register the metrics of the AWS provider: %w", err)
 		}
@@ -67,5 +78,7 @@ func (m *metrics) timed(stack *middleware.Stack) error {
 			return out, meta, err
 		}), middleware.After)
 }
+
+func (m *metrics) received(about string) { m.messages.WithLabelValues(about).Inc() }
 
 func (m *metrics) looked(result string) { m.lookups.WithLabelValues(result).Inc() }

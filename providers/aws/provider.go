@@ -20,18 +20,20 @@ import (
 // read again at each call; what stands behind them is remembered for a time. No
 // lock is held over a call.
 type Provider struct {
-	settings   settings
-	region     string
-	asg        *autoscaling.Client
-	eks        *eks.Client
-	sources    *sources
-	learning   *errand
-	prices     *prices // nil if they are not asked for
-	nodegroups *managedNodegroups
-	memory     *memory
-	news       provider.News
-	now        func() time.Time
-	log        *slog.Logger
+	settings settings
+	region   string
+	asg      *autoscaling.Client
+	eks      *eks.Client
+	sources  *sources
+	learning *errand
+	prices   *prices // nil if they are not asked for
+	// interruptions are nil if there is no queue of them.
+	interruptions *interruptions
+	nodegroups    *managedNodegroups
+	memory        *memory
+	news          provider.News
+	now           func() time.Time
+	log           *slog.Logger
 }
 
 var _ provider.Provider = (*Provider)(nil)
@@ -78,6 +80,10 @@ func newProvider(
 	p.sources = newSources(p.asg, machines, s.staticTypes, now)
 	if s.prices {
 		p.prices = newPrices(sdk, machines, now)
+	}
+	if s.queue != "" {
+		p.interruptions = newInterruptions(sdk, s, log, now)
+		p.interruptions.counted = m.received
 	}
 	p.nodegroups = newManagedNodegroups(s.nodegroupTTL, now, m.looked, p.describeNodegroup)
 	return p, nil

@@ -224,13 +224,15 @@ type Reporting struct {
 
 // AWS is read by the aws provider only.
 type AWS struct {
-	TemplatePrecedence    string `json:"templatePrecedence,omitempty" flag:"aws-template-precedence"`
-	NodegroupCacheTTL     string `json:"nodegroupCacheTTL,omitempty" flag:"aws-nodegroup-cache-ttl"`
-	DescribeAllNodegroups *bool  `json:"describeAllNodegroups,omitempty" flag:"aws-describe-all-nodegroups"`
-	MaxPods               string `json:"maxPods,omitempty" flag:"aws-max-pods"`
-	KubeReserved          string `json:"kubeReserved,omitempty" flag:"aws-kube-reserved"`
-	Prices                *bool  `json:"prices,omitempty" flag:"aws-prices"`
-	UseStaticInstanceList *bool  `json:"useStaticInstanceList,omitempty" flag:"aws-use-static-instance-list"`
+	TemplatePrecedence       string `json:"templatePrecedence,omitempty" flag:"aws-template-precedence"`
+	NodegroupCacheTTL        string `json:"nodegroupCacheTTL,omitempty" flag:"aws-nodegroup-cache-ttl"`
+	DescribeAllNodegroups    *bool  `json:"describeAllNodegroups,omitempty" flag:"aws-describe-all-nodegroups"`
+	MaxPods                  string `json:"maxPods,omitempty" flag:"aws-max-pods"`
+	KubeReserved             string `json:"kubeReserved,omitempty" flag:"aws-kube-reserved"`
+	Prices                   *bool  `json:"prices,omitempty" flag:"aws-prices"`
+	UseStaticInstanceList    *bool  `json:"useStaticInstanceList,omitempty" flag:"aws-use-static-instance-list"`
+	InterruptionQueue        string `json:"interruptionQueue,omitempty" flag:"aws-interruption-queue"`
+	RebalanceRecommendations *bool  `json:"rebalanceRecommendations,omitempty" flag:"aws-rebalance-recommendations"`
 }
 
 // ClusterAPI is read by the clusterapi provider only.
