@@ -89,8 +89,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = errInterrupted
 		}
 	}
-	if ctx.Err() != nil && err != nil && !endsItself && !errors.Is(err, errChanges) {
+	switch {
+	case ctx.Err() == nil || err == nil || errors.Is(err, errChanges):
+	case !endsItself:
 		err = errInterrupted // whatever else it says, it is for this
+	case errors.Is(err, context.Canceled):
+		err = nil // it was still starting
 	}
 	return exitCode(err, stderr)
 }

@@ -77,6 +77,19 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
+// TestMigrateEndsWithNextSteps: whatever it is given, the last that it says is what to do next.
+func TestMigrateEndsWithNextSteps(t *testing.T) {
+	for _, file := range []string{"aws-example.yaml", "aws-groups.values.yaml", "karpenter/pools.yaml"} {
+		var out, told bytes.Buffer
+		line := []string{"plimsoll", "migrate", "-f", filepath.Join("..", "..", "internal", "migrate", "testdata", file)}
+		code := execute(t.Context(), line, &out, &told)
+		_, steps, _ := strings.Cut(told.String(), "\nWhat to do next:\n")
+		if code != 0 || strings.Count("\n"+steps, "\n- ") < 2 || strings.Contains(steps, ":\n") {
+			t.Errorf("%s: exit %d; it ends with:\n%s", file, code, &told)
+		}
+	}
+}
+
 // TestMigrateRefuses: an error names the file and the field, and nothing is printed.
 func TestMigrateRefuses(t *testing.T) {
 	for _, c := range []struct {
