@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/providers/kwok"
 )
 
@@ -148,7 +150,7 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 		c.Unread[resource] = err.Error()
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("read the cluster: %s", strings.Join(slices.Sorted(maps.Values(c.Unread)), "; "))
+		return nil, unreadable(unread)
 	}
 	for _, k := range observe.Kinds() {
 		if unread[k.Resource] == nil {
@@ -157,6 +159,34 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 	}
 	c.Objects, c.Time = objects, time.Now().UTC()
 	return c, nil
+}
+
+// unreadable is the error of a cluster none of whose kinds could be read: the first reason, with how many others there
+// are.
+func unreadable(unread map[string]error) error {
+	kinds := slices.Sorted(maps.Keys(unread))
+	if len(kinds) == 0 {
+		return errors.New("read the cluster: it has no objects: is that the API server of a cluster?")
+	}
+	err := refused("read the cluster", unread[kinds[0]])
+	if more := len(kinds) - 1; more > 0 {
+		err = fmt.Errorf("%w (the same of %s)", err, spelling.Count(more, "other kind"))
+	}
+	return err
+}
+
+// refused is an error about what was tried, with what a person can do about it where the API server has answered.
+func refused(tried string, err error) error {
+	status := apierrors.APIStatus(nil)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w; the API server does not know these credentials; renew them", tried, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w; the permission for that is missing", tried, err)
+	case errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError:
+		return fmt.Errorf("%s: %w; does the API server answer?", tried, err)
+	}
+	return fmt.Errorf("%s: %w", tried, err)
 }
 
 // readMemory reads what the leader has written down. Only a server that does not answer is an error.

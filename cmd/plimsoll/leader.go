@@ -145,7 +145,7 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, namespace, name 
 		return "", fmt.Errorf("there is no lease %s in namespace %s: does the autoscaler run there? --namespace and "+
 			"--leader-elect-resource-name say where", name, namespace)
 	} else if err != nil {
-		return "", fmt.Errorf("read the lease %s/%s: %w", namespace, name, err)
+		return "", refused("read the lease "+namespace+"/"+name, err)
 	}
 	holder := ""
 	if lease.Spec.HolderIdentity != nil {

@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestWhatIsNoPage: what answers at --url with something else is no leader, and what never ends is given up after
@@ -102,6 +106,32 @@ func TestSetsAreCheckedTogether(t *testing.T) {
 		}
 		if code != c.code || !strings.Contains(told.String(), c.want) {
 			t.Errorf("%s: exit code %d, want %d with %q:\n%s", c.sets, code, c.code, c.want, &told)
+		}
+	}
+}
+
+// TestARefusingServerIsToldOnce: what the API server says and what to do about it, each once, whatever was asked.
+func TestARefusingServerIsToldOnce(t *testing.T) {
+	nodes := corev1.Resource("nodes")
+	for _, x := range []struct {
+		err        *apierrors.StatusError
+		said, hint string
+	}{
+		{apierrors.NewUnauthorized("Unauthorized"), "Unauthorized", "does not know these credentials; renew"},
+		{apierrors.NewForbidden(nodes, "n", errors.New("no")), "is forbidden", "permission"},
+		{apierrors.NewInternalError(errors.New("no leader")), "no leader", "does the API server answer?"},
+	} {
+		x.err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		kubeconfig, _ := serving(t, int(x.err.ErrStatus.Code), x.err.ErrStatus)
+		for _, line := range []string{"plan", "dump", "explain group g", "budgets", "status", "explain plan last",
+			"decisions", "ui", "pause web", "resume web"} {
+			var out, told bytes.Buffer
+			args := append([]string{"plimsoll"}, strings.Fields(line+" --kubeconfig="+kubeconfig)...)
+			code := execute(t.Context(), args, &out, &told)
+			_, last, _ := strings.Cut("\n"+told.String(), "\nplimsoll: ")
+			if code != exitError || strings.Count(last, x.said) != 1 || strings.Count(last, x.hint) != 1 {
+				t.Errorf("%s: exit %d, want %q and %q once:\n%s", line, code, x.said, x.hint, last)
+			}
 		}
 	}
 }

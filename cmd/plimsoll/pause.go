@@ -251,7 +251,7 @@ func changePauses(
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("change the pauses in the ConfigMap %s/%s: %w", namespace, observe.PauseConfigMap, err)
+		return refused("change the pauses in the ConfigMap "+namespace+"/"+observe.PauseConfigMap, err)
 	}
 	return nil
 }
