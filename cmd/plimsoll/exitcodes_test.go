@@ -159,6 +159,9 @@ func TestEveryCommandIsInTheTableOfExitCodes(t *testing.T) {
 		"version": 0, "dump -f testdata/nogroups.yaml": 0, "gardener render -f SHOOT": 0, "gardener validate -f SHOOT": 0,
 		"migrate -f ../../internal/migrate/testdata/aws-example.yaml": 0, "decisions --url=PAGE": 0,
 		"explain plan last --url=PAGE": 0, "status --kubernetes=API": 0, "ui --url=http://127.0.0.1:1": exitError,
+		"completion bash": 0, "completion zsh": 0, "completion fish": 0, "completion powershell": 0,
+		"completion bash x": exitUsage, "completion zsh x": exitUsage, "completion fish x": exitUsage,
+		"completion powershell x": exitUsage, "completion bsh": exitUsage,
 		"explain node": exitUsage, "resume": exitUsage, "gardener render": exitUsage, "controller eks-anywhere x": exitUsage,
 	} {
 		var told bytes.Buffer
@@ -168,7 +171,8 @@ func TestEveryCommandIsInTheTableOfExitCodes(t *testing.T) {
 		shown.note(commandOf(line), want)
 	}
 	// 2. What cannot write its output.
-	for _, line := range []string{"version", "config explain"} {
+	for _, line := range []string{"version", "config explain", "completion bash", "completion zsh", "completion fish",
+		"completion powershell"} {
 		if code := run(t.Context(), line, full{}); code != exitError {
 			t.Errorf("%s: exit %d of what is lost", line, code)
 		}

@@ -15,6 +15,7 @@
 //	plimsoll pause       buys and removes nothing in a group; resume ends it
 //	plimsoll migrate     translates a Cluster Autoscaler's Deployment or Helm values
 //	plimsoll version     tells version, commit and libraries
+//	plimsoll completion  prints what completes command lines in a shell
 //
 // With flags alone, or called cluster-autoscaler, it is plimsoll run: manifests
 // made for the Cluster Autoscaler start it as they are.
@@ -152,7 +153,7 @@ func root() *cobra.Command {
 	cmd.SetFlagErrorFunc(flagMistake)
 	cmd.AddCommand(runCommand(), groupsCommand(), planCommand(), explainCommand(), dumpCommand(), statusCommand(),
 		controllerCommand(), gardenerCommand(), migrateCommand(), configCommand(), versionCommand(), uiCommand(),
-		decisionsCommand(), budgetsCommand(), pauseCommand(), resumeCommand())
+		decisionsCommand(), budgetsCommand(), pauseCommand(), resumeCommand(), completionCommand())
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {
 		help.Args = func(help *cobra.Command, args []string) error {
