@@ -57,7 +57,7 @@ func (c Cluster) asgTags(n Nodegroup) map[string]string {
 func (c Cluster) Account() awstest.Spec {
 	c = c.complete()
 	spec := awstest.Spec{
-		Region: c.Region,
+		Region: c.Region, Queues: []string{c.Name}, // of interruptions
 		Timing: awstest.Timing{Decide: decideAfter, Launch: launchAfter, Boot: c.BootDelay.Duration, End: endAfter},
 	}
 	for _, n := range c.Nodegroups {

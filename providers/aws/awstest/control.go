@@ -150,6 +150,13 @@ func (r Remote) SetStockOuts(ctx context.Context, outs ...StockOut) error {
 	return r.do(ctx, http.MethodPut, "stockouts", append([]StockOut{}, outs...), nil)
 }
 
+// Send puts an event into a queue, and gives the message's id.
+func (r Remote) Send(ctx context.Context, queue string, event json.RawMessage) (string, error) {
+	id := ""
+	err := r.do(ctx, http.MethodPost, "queues/"+url.PathEscape(queue), event, &id)
+	return id, err
+}
+
 // SetNodegroups replaces all node groups of EKS.
 func (r Remote) SetNodegroups(ctx context.Context, groups ...Nodegroup) error {
 	return r.do(ctx, http.MethodPut, "nodegroups", append([]Nodegroup{}, groups...), nil)

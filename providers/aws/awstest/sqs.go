@@ -87,6 +87,12 @@ func (q *query) readQueue(r *http.Request) *refusal {
 	return nil
 }
 
+// queryCodes are the codes of errors as SQS names them in a header, where they are others than in the body.
+var queryCodes = map[string]string{
+	"QueueDoesNotExist":            "AWS.SimpleQueueService.NonExistentQueue",
+	"TooManyEntriesInBatchRequest": "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+}
+
 // queueOf finds the queue of a request, by its URL or its name.
 func (c *Cloud) queueOf(q *query) (string, *refusal) {
 	name := q.params.Get("QueueName")
@@ -95,7 +101,7 @@ func (c *Cloud) queueOf(q *query) (string, *refusal) {
 		name = u[strings.LastIndex(u, "/")+1:]
 	}
 	if !slices.Contains(c.spec.Queues, name) {
-		return "", &refusal{http.StatusBadRequest, "AWS.SimpleQueueService.NonExistentQueue",
+		return "", &refusal{http.StatusBadRequest, "QueueDoesNotExist",
 			"The specified queue does not exist."}
 	}
 	return name, nil
@@ -210,7 +216,7 @@ func (c *Cloud) deleteMessages(q *query) (any, *refusal) {
 		out.Successful = append(out.Successful, deletedEntry{id})
 	}
 	if n == 1 || n > 11 {
-		return nil, &refusal{http.StatusBadRequest, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+		return nil, &refusal{http.StatusBadRequest, "TooManyEntriesInBatchRequest",
 			"awstest: a batch has 1 to 10 entries"}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -231,7 +232,7 @@ func (q *query) refuse(w http.ResponseWriter, e *refusal) {
 		w.Header().Set("X-Amzn-Errortype", e.code)
 		body = mustMarshal(json.Marshal(map[string]string{"__type": e.code, "message": e.message}))
 	case simpleQueue:
-		w.Header().Set("X-Amzn-Query-Error", e.code+";Sender")
+		w.Header().Set("X-Amzn-Query-Error", cmp.Or(queryCodes[e.code], e.code)+";Sender")
 		body = mustMarshal(json.Marshal(map[string]string{"__type": "com.amazonaws.sqs#" + e.code, "message": e.message}))
 	case elasticCompute:
 		body = fmt.Appendf(nil,
