@@ -39,6 +39,7 @@ type interruptions struct {
 	begun   bool
 	url     string
 	letters map[string]*letter // by message id
+	foreign int                // of these
 	marks   map[provider.InstanceID]*provider.Interruption
 	reading error // why the queue is not read now
 	ending  error // why messages are not deleted now
@@ -66,7 +67,8 @@ const (
 	absentFor   = time.Minute
 	// mostLetters bounds what is remembered. What is beyond that stays in the queue.
 	mostLetters   = 10_000
-	lettersAtOnce = 10 // of SQS
+	mostForeign   = 100 // of what is no event, and only logged
+	lettersAtOnce = 10  // of SQS
 	longestPause  = time.Minute
 )
 
@@ -239,8 +241,13 @@ func (x *interruptions) note(id, handle, body string) bool {
 	}
 	now := x.now()
 	l := &letter{word: wordOf(body, now), handle: handle, received: now}
-	if len(x.letters) >= mostLetters {
-		return l.about != aboutForeign
+	switch {
+	case l.about == aboutForeign && x.foreign >= mostForeign:
+		return false
+	case l.about == aboutForeign:
+		x.foreign++
+	case len(x.letters) >= mostLetters:
+		return true
 	}
 	x.counted(l.about)
 	x.letters[id] = l
@@ -324,6 +331,7 @@ func (x *interruptions) settle(there map[provider.InstanceID]bool, asOf time.Tim
 		case l.spent:
 		case !now.Before(l.over) && l.about == aboutForeign:
 			delete(x.letters, id)
+			x.foreign--
 		case l.about == aboutForeign:
 		case !now.Before(l.over), l.event != "" && !l.closed && ended && !l.Since.After(end):
 			l.spent = true

@@ -138,6 +138,24 @@ func TestMessagesOfOthers(t *testing.T) {
 	}
 }
 
+// TestAQueueOfOthers does not fill the log, nor take the room of what is for us.
+func TestAQueueOfOthers(t *testing.T) {
+	w := newWorld(t, queued(), byQueue)
+	for range 11 {
+		w.hear(t, slices.Repeat([]string{"another's work"}, 10)...)
+	}
+	if n := w.log.count("is no event of EventBridge"); n != mostForeign || len(w.interruptions.letters) != mostForeign {
+		t.Errorf("%d are logged, %d remembered", n, len(w.interruptions.letters))
+	}
+	if w.hear(t, spotWarning("i-1", w.clock.now())); len(w.marked(t)) != 1 {
+		t.Error("a warning among them is not heard")
+	}
+	w.clock.pass(25 * time.Hour)
+	if w.read(t); w.interruptions.foreign != 0 || w.left(t) != 110 {
+		t.Errorf("%d are remembered after a day, and %d messages are left", w.interruptions.foreign, w.left(t))
+	}
+}
+
 // timely is a context for a question that nothing may answer.
 func timely(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
