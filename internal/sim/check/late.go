@@ -226,6 +226,9 @@ func backoffLate(j *Judge, e *Event) {
 				continue
 			}
 			due := later(later(f.most, j.undisturbed()), t.asked)
+			if g.varies { // one of its nodes may have come where it is of no use, which counts for as long
+				due = due.Add(brake)
+			}
 			j.test(!j.now.After(due.Add(j.tolerance()+2*slack)), e, id,
 				"its growth for %s failed at %s (%s), its rest was over at "+
 					"%s, and %s waits", p.class, j.stamp(f.last), f.cause, j.stamp(f.most), uid)
