@@ -135,3 +135,39 @@ func TestLeaderKilledInASoldOutPool(t *testing.T) {
 	}
 	t.Logf("%d kills", kills)
 }
+
+// dear is a world in which two dear nodes of three are emptied onto cheaper ones, which are bought for that.
+const dear = `seed 1
+lags restart=5s..15s memory=%s
+flags --consolidation=WhenCheaper --scale-down-unneeded-time=2m --scale-down-delay-after-add=1m --move-stay=10m
+group large min=0 max=4 cpu=8 memory=32Gi target=3 price=1
+group small min=0 max=4 cpu=4 memory=16Gi price=0.3
+at 10s workload web count=6 cpu=1100m memory=1Gi spread=host grace=20s stop=5s..20s
+at 15s workload db count=3 cpu=600m memory=1Gi controller=StatefulSet spread=host grace=20s stop=1s..20s
+budget web max=1
+`
+
+// TestLeaderKilledInAMove plays moves with a leader that dies right after it has begun its first call, its second, and
+// so on to the last, with a memory that is written soon; and after each write took effect, with none. Each world ends
+// with all pods running, on nodes that cost what they cost without a crash.
+func TestLeaderKilledInAMove(t *testing.T) {
+	for _, memory := range []string{"100ms", "10h"} {
+		script := fmt.Sprintf(dear, memory)
+		n, want := playKilled(t, script, doom{})
+		if moved := "group large: target 1,"; !strings.Contains(want, moved) {
+			t.Fatalf("without a crash it is:\n%snot: %s", want, moved)
+		}
+		t.Logf("memory=%s: %d calls are begun, %d writes take effect", memory, n.calls, n.writes)
+		for _, d := range n.dooms() {
+			if d.effect != (memory == "10h") {
+				continue
+			}
+			t.Run(fmt.Sprintf("memory=%s/%+v", memory, d), func(t *testing.T) {
+				t.Parallel()
+				if _, got := playKilled(t, script, d); got != want {
+					t.Errorf("in the end:\n%swithout a crash it is:\n%s", got, want)
+				}
+			})
+		}
+	}
+}
