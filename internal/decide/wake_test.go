@@ -19,6 +19,8 @@ func TestWakes(t *testing.T) {
 		want        time.Duration
 	}{
 		{"a pod is still to come for an evicted one", "last eviction of=api age=4s", 0, 6 * time.Second},
+		{"a pod that came for an evicted one has lacked a node for long", "last eviction of=api age=30s\n" +
+			"pods api count=1 cpu=100m gated age=20s", 0, model.Patience - 20*time.Second},
 		{"nothing is written on a node for a while", "", time.Minute, time.Minute},
 		{"a node is not unneeded for long enough yet", "", 0, 10 * time.Minute},
 	} {

@@ -131,7 +131,7 @@ func (r *Room) Lacks(owner types.UID) string {
 // LacksForLong reports whether a controller has a pod that has had no node for longer than a drain waits for one.
 func (r *Room) LacksForLong(owner types.UID) bool {
 	l, ok := r.lacks[owner]
-	return ok && l.pod != nil && r.snap.Now.Sub(l.since) > model.Patience
+	return ok && l.pod != nil && !r.snap.Now.Before(l.since.Add(model.Patience))
 }
 
 // MadeUp are the controllers that have made a pod since the last of theirs was evicted, sorted. The youngest pods go
@@ -181,9 +181,14 @@ func (r *Room) Unseen() string {
 // that have not made up for it.
 //
 // Where no pod has come, the controller may have been scaled down. That looks the same
-// as a controller that cannot make pods. Wake is when the next of them has had its time.
+// as a controller that cannot make pods. Wake is when the next of them has had its time, or has lacked for long.
 func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack, wake time.Time) {
 	out = map[types.UID]lack{}
+	at := func(due time.Time) {
+		if wake.IsZero() || due.Before(wake) {
+			wake = due
+		}
+	}
 	for owner, d := range s.Displaced {
 		m := all[owner]
 		if m == nil || d.First.IsZero() {
@@ -191,6 +196,9 @@ func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack
 		}
 		if pod := m.waiting(d.First); pod != nil {
 			out[owner] = lack{pod, pod.since()}
+			if long := pod.since().Add(model.Patience); s.Now.Before(long) {
+				at(long)
+			}
 			continue
 		}
 		if m.ending || d.Came || model.CameAfter(m.youngest, d.Last) {
@@ -198,8 +206,8 @@ func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack
 		}
 		if due := d.Last.Add(arrives); !s.Now.Before(due) {
 			out[owner] = lack{since: d.Last}
-		} else if wake.IsZero() || due.Before(wake) {
-			wake = due
+		} else {
+			at(due)
 		}
 	}
 	return out, wake

@@ -102,6 +102,7 @@ begun: on a; begun moves web-000001, web-000003 came for one 50s ago
 drafts: on a
 leaving: on a
 web lacks: pod default/web-000003, which came for an evicted one, has had no node since 23:59:10
+due in 1m10s
 `},
 	{name: "what came for the pods of this removal counts before what its controller lacks since later",
 		cluster: `
@@ -118,6 +119,7 @@ begun: on a; begun moves web-000001, api-000001 came for one 55s ago
 drafts: on a
 leaving: on a
 web lacks: pod default/web-000002, which came for an evicted one, has had no node since 23:59:45
+due in 1m45s
 `},
 	{name: "no pod has come, though its controller has had its time",
 		cluster: `
