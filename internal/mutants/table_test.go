@@ -55,7 +55,7 @@ var table = []mutant{
 	{"the last pod of a service goes after a restart", "internal/decide/reserve/removals.go", unit,
 		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
 	{"the last pod of a service goes while another waits", "internal/decide/reserve/serving.go", unit,
-		`here[p.Owner] >= x.serving && `, `false && `},
+		`here >= x.serving && `, `false && `},
 	{"a budget does not let the last pod of a service go", "internal/decide/reserve/serving.go", unit,
 		`&& len(r.Rules.Covering(p)) == 0 {`, `{`},
 	{"a service may move while another of its pods waits", "internal/decide/scaledown/moves.go", unit,

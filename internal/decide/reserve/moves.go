@@ -124,9 +124,7 @@ func (r *Room) awaited() map[string]bool {
 		until := a.Ready.Add(bindsWithin)
 		if until.After(r.snap.Now) && slices.ContainsFunc(a.For, func(class string) bool { return waits[class] }) {
 			out[a.Node] = true
-			if r.Wake.IsZero() || until.Before(r.Wake) {
-				r.Wake = until
-			}
+			r.wakeAt(until)
 		}
 	}
 	return out

@@ -38,7 +38,8 @@ type Room struct {
 	Receivers map[model.NodeID]bool
 	// Removals are those under way, in the order of their nodes.
 	Removals []Removal
-	// Wake is when a controller that owes a pod has had its time, or a node that came for pods that wait; zero if none.
+	// Wake is when a controller that owes a pod has had its time, a pod of it has lacked a node for long, or a node that
+	// came for pods that wait has had its time; zero if none.
 	Wake time.Time
 
 	snap   *model.Snapshot
@@ -61,6 +62,12 @@ func New(s *model.Snapshot, p model.Policy, w *schedsim.World) *Room {
 	r.made = madeSince(s)
 	r.lacks, r.Wake = lacking(s, r.made)
 	return r
+}
+
+func (r *Room) wakeAt(t time.Time) {
+	if r.Wake.IsZero() || t.Before(r.Wake) {
+		r.Wake = t
+	}
 }
 
 // PlaceBegun places the pods of removals that have moved pods.

@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,7 +11,7 @@ import (
 
 // short is a controller with pods that have no node, whatever they wait for.
 type short struct {
-	waits   *model.Pod // one of them
+	waits   *model.Pod // the oldest of them
 	serving int        // how many others are on ready nodes
 }
 
@@ -18,29 +19,54 @@ type short struct {
 // another of it has no node: nothing would serve, and the one that waits might take the place that is meant for the
 // one that left. Empty if there is none. Where a budget covers a pod, its word is enough.
 func (r *Room) LastServing(leaving []*model.Pod) string {
+	p, x := r.lastServing(leaving)
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("pod %s: no other of its controller serves, and pod %s has no node", nameOf(r.snap, p),
+		nameOf(r.snap, x.waits))
+}
+
+// LastForLong reports whether pods are such, and the other one has had no node for longer than a drain waits for one.
+func (r *Room) LastForLong(leaving []*model.Pod) bool {
+	p, x := r.lastServing(leaving)
+	if p == nil {
+		return false
+	}
+	long := time.Unix(x.waits.Created, 0).Add(model.Patience)
+	if r.snap.Now.Before(long) {
+		r.wakeAt(long)
+		return false
+	}
+	return true
+}
+
+func (r *Room) lastServing(leaving []*model.Pod) (last *model.Pod, x *short) {
 	if r.shorts == nil {
 		r.shorts = shortOf(r.snap)
 	}
-	if len(r.shorts) == 0 {
-		return ""
-	}
-	here := map[types.UID]int{}
 	for _, p := range leaving {
-		here[p.Owner]++
-	}
-	for _, p := range leaving {
-		if x := r.shorts[p.Owner]; x != nil && here[p.Owner] >= x.serving && len(r.Rules.Covering(p)) == 0 {
-			return fmt.Sprintf("pod %s: no other of its controller serves, and pod %s has no node", nameOf(r.snap, p),
-				nameOf(r.snap, x.waits))
+		x := r.shorts[p.Owner]
+		if x == nil || len(leaving) < x.serving {
+			continue
+		}
+		here := 0
+		for _, q := range leaving {
+			if q.Owner == p.Owner {
+				here++
+			}
+		}
+		if here >= x.serving && len(r.Rules.Covering(p)) == 0 {
+			return p, x
 		}
 	}
-	return ""
+	return nil, nil
 }
 
 func shortOf(s *model.Snapshot) map[types.UID]*short {
 	all := map[types.UID]*short{}
 	add := func(p *model.Pod) {
-		if p.Owner != "" && all[p.Owner] == nil {
+		if x := all[p.Owner]; p.Owner != "" && (x == nil || p.Created < x.waits.Created) {
 			all[p.Owner] = &short{waits: p}
 		}
 	}

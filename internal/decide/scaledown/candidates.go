@@ -22,8 +22,9 @@ type candidate struct {
 	use  float64
 	// due: it is to be replaced, and so goes before others.
 	due bool
-	// waits: the controller of one of its pods has lacked a node for another one for long. The node stays until that
-	// one has a node, and takes no room above a minimum from those that could go.
+	// waits: the controller of one of its pods has lacked a node for another one for long, and it is the last that
+	// serves, or that one came for an evicted pod. The node stays until that one has a node, and takes no room above
+	// a minimum from those that could go.
 	waits bool
 	since time.Time // when it was first found unneeded, zero if it was not
 	// judgement is what the rules say of its pods, nil while they have not been asked.
@@ -142,7 +143,7 @@ func (f *finder) sinceMoved(c *candidate) time.Time {
 func (f *finder) waits(c *candidate) bool {
 	return len(f.Snapshot.Displaced) > 0 && slices.ContainsFunc(c.moving, func(p *model.Pod) bool {
 		return f.Room.LacksForLong(p.Owner)
-	})
+	}) || f.Snapshot.Nodes[c.node].Kind == model.Ready && f.Room.LastForLong(c.moving)
 }
 
 func compareBool(a, b bool) int {

@@ -193,7 +193,7 @@ func (f *finder) accept(list []*candidate, order []model.NodeID) {
 		if why := cmp.Or(f.Gate.Closed(f.Snapshot.Nodes[c.node].Group, gate.Spare), f.minimums.room(c.node)); why != nil {
 			// What is above the minimum may be one that waits as it does: that is what keeps both.
 			if c.waits {
-				why = cmp.Or(f.waitsFor(c), why)
+				why = cmp.Or(f.waitsFor(c), lastServing(f.Room, f.Snapshot.Nodes[c.node], c.moving), why)
 			}
 			if f.keep(c.node, *why); c.empty() {
 				f.spare = append(f.spare, c)
