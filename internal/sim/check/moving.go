@@ -50,12 +50,14 @@ func (t *truth) meant(n *node, p *pod) bool {
 }
 
 // beside reports whether another growth, shortly before or after, was for pods of the same class, or has such a pod on
-// its nodes, which came before those of this one.
+// a node that came since this one was asked for.
 func (t *truth) beside(o *growth) bool {
 	for _, p := range t.pods {
-		m := t.machineOf(t.nodes[p.node])
-		if o.claims[p.class] > 0 && m != nil && m.unit != nil && m.unit.growth != o && p.bound.After(o.at) &&
-			m.unit.growth.at.Sub(o.at).Abs() < together {
+		n := t.nodes[p.node]
+		m := t.machineOf(n)
+		// A request that was given up may come all the same, and its machine is that of no growth any more.
+		own := m != nil && m.unit != nil && m.unit.growth == o
+		if o.claims[p.class] > 0 && n != nil && n.made.After(o.at) && !own {
 			return true
 		}
 	}
