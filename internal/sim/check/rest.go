@@ -63,7 +63,7 @@ func (j *Judge) AtRest(at time.Time) (lacking []Breach) {
 func (j *Judge) TriesAgain() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
-	if t.unbound == 0 && j.since(t.waited) >= long || t.rested < long {
+	if t.unbound == 0 && j.since(t.waited) >= long || t.rested < long/2 {
 		return false
 	}
 	return slices.ContainsFunc(sorted(t.groups), func(id string) bool { return t.groups[id].varies })
