@@ -43,8 +43,8 @@ func (f *Flags) moves() {
 		s.StringSliceVar(&m.Maintained, "maintenance-conditions", m.Maintained,
 			"types of node conditions, such as MaintenancePlanned; of the nodes that could go, one with a true one goes first")
 		s.IntVar(&m.MaxInterruptions, "max-interruptions", m.MaxInterruptions,
-			"a group of which so many nodes say within --interruption-span what --replace-interrupted names is bought from "+
-				"last, and not for cheaper nodes; 0: no number is too many")
+			"a group of which so many nodes were interrupted within --interruption-span is bought from last, and not for "+
+				"cheaper nodes; 0: no number is too many")
 		s.DurationVar(&m.InterruptionSpan, "interruption-span", m.InterruptionSpan,
 			"how long an interruption counts for --max-interruptions")
 	}, "consolidation", "min-savings-share")

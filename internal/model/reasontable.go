@@ -297,8 +297,8 @@ var ReasonSections = []ReasonSection{
 			"It was bought for pods of nodes that are being replaced, and not all of them have come.",
 			"Wait for the move's end."},
 		{NodeInterrupted, 0,
-			"It is to be replaced at once: the cloud is about to take its machine, as a taint, an annotation or a condition " +
-				"of it says that `--replace-interrupted` names. No budget and no delay holds that.",
+			"It is to be replaced at once: the cloud is about to take its machine, as the cloud itself says, or a taint, an " +
+				"annotation or a condition that `--replace-interrupted` names. No budget and no delay holds that.",
 			"See to what it waits for, if anything."},
 		{NodeUnsound, 0,
 			"It will be replaced: a condition that `--replace-conditions` names is true. The detail says what " +

@@ -135,6 +135,10 @@ func (c Config) read() (settings, error) {
 			"--aws-nodegroup-cache-ttl=%s: give at least a second: EKS refuses those who ask too often", c.NodegroupTTL,
 		))
 	}
+	if c.RebalanceRecommendations && c.InterruptionQueue == "" {
+		errs = append(errs, errors.New(
+			"--aws-rebalance-recommendations: they come by --aws-interruption-queue, and none is named"))
+	}
 	var err error
 	if s.template.maxPods, err = parseMaxPods(c.MaxPods); err != nil {
 		errs = append(errs, err)

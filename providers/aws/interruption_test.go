@@ -189,4 +189,9 @@ func TestQueues(t *testing.T) {
 			t.Errorf("%q: %v, want %q", queue, err, want)
 		}
 	}
+	cfg := byTag
+	cfg.RebalanceRecommendations = true
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "they come by --aws-interruption-queue") {
+		t.Errorf("recommendations without a queue: %v", err)
+	}
 }
