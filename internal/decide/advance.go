@@ -63,7 +63,7 @@ func evictions(d *model.Drain) int {
 // minimum that the removal would go below, nil if there is none.
 func (m *maker) complete(o *reserve.Removal, short *model.Verdict) {
 	v, d := &o.View, m.drain(o)
-	v.Wanted = m.wanted[o.Node]
+	v.Wanted, v.Replaced = m.wanted[o.Node], m.room.ReplacedBy(o.Node) != nil
 	v.Hurries = m.snap.InterruptedBy(&m.policy.Moves, m.snap.Nodes[o.Node]) != ""
 	// Growth had no steps for some pods. They may need the draft, which can still be had.
 	if m.room.IsDraft(o) && !d.Unready && scaledown.MayBeNeeded(m.snap, len(m.up.Unseen), d.Since) {

@@ -55,6 +55,8 @@ type View struct {
 	Hurries bool
 	// Wanted: pending pods fit on the node, and otherwise another node would be bought.
 	Wanted bool
+	// Replaced: it goes for a move, whose new nodes are there.
+	Replaced bool
 	// Followed: pending pods have a place because a pod on this node is where it is.
 	Followed bool
 	// Pods are those on the node, each with the answer of the rules, in the snapshot's order.
@@ -186,8 +188,9 @@ func whyBack(n *model.Node, d *model.Drain, v View, now time.Time, p model.Scale
 	case d.Stage == model.Evicting && !n.Object.Spec.Unschedulable &&
 		n.Object.Annotations[model.AnnotationRemoval] == model.RemovalCordoned:
 		return &model.Verdict{Reason: model.TakenBack, Detail: "its cordon was removed"}
-	case v.Wanted && d.Stage == model.Evicting:
-		// Pods were moved for nothing, and would be again: the node rests afterwards.
+	case v.Wanted && (d.Stage == model.Evicting || v.Replaced):
+		// Pods were moved for nothing, and would be again: the node rests afterwards. So does one that goes for a move:
+		// its own pods have room elsewhere still, so that it would go again at once.
 		return &model.Verdict{
 			Reason: model.ReplacementWaits, Detail: "pods that wait fit there, and nowhere else without another node",
 		}

@@ -161,6 +161,8 @@ func TestNext(t *testing.T) {
 		{name: "the cloud holds the instance", n: node(empty, func(n *model.Node) { n.InstanceHold = "protected" }), want: "Untaint InstanceHeld"},
 		{name: "annotated since", n: node(evicting, annotated(model.AnnotationScaleDownDisabled)), v: one, want: "Untaint ScaleDownDisabledAnnotation"},
 		{name: "wanted by pending pods", n: node(empty), v: removal.View{Wanted: true}, want: "Untaint ReservedForPendingPods"},
+		{name: "wanted by pending pods, and replaced: it rests", n: node(empty),
+			v: removal.View{Wanted: true, Replaced: true}, want: "Untaint ReplacementWaits"},
 		{name: "removals are switched off", n: node(evicting), v: one, policy: func(p *model.ScaleDownPolicy) { p.Enabled = false }, want: "Untaint ScaleDownOff"},
 		{name: "rolling back", n: node(model.Drain{Stage: model.RollingBack, Code: model.NoPlaceToMovePods, Why: "x"}), want: "Untaint NoPlaceToMovePods"},
 		{name: "rolling back failed", n: node(model.Drain{Stage: model.RollingBack, NotBefore: now.Add(time.Second)}), wake: now.Add(time.Second)},
