@@ -41,8 +41,9 @@ func unneeded(j *Judge, e *Event) {
 			return // it may not be known yet that it is ready
 		}
 		low, ready := n.low, n.turned
-		if low.IsZero() && j.since(n.used) <= j.tolerance() {
-			low = n.wasLow // it may not be known yet that it is used
+		w := j.truth.writes[e.Call]
+		if low.IsZero() && (j.since(n.used) <= j.tolerance() || w != nil && n.used.After(w.began)) {
+			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
 		if old := j.flags.ReplaceAfter; j.flags.Cheaper || old > 0 && j.since(n.made) >= old-rounding {
 			// Its use does not matter, and its move goes on when it is ready again, be it as a new Node object.
