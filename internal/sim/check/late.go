@@ -240,8 +240,14 @@ func backoffLate(j *Judge, e *Event) {
 // waits reports whether a pod waits that nodes are bought for, and the scheduler has refused it.
 func (p *pod) waits() bool { return p.node == "" && p.refused && !p.own && !p.expendable && !p.ending }
 
-// flying reports whether a unit is in flight.
+// flying reports whether a unit is in flight, or a machine that lost its node has time to get another one.
 func (j *Judge) flying() bool {
+	for _, m := range j.truth.machines {
+		if m.had && m.node == "" && !m.ending && !m.lost.IsZero() &&
+			j.since(later(m.lost, j.undisturbed())) < j.flags.ProvisionTime {
+			return true
+		}
+	}
 	for _, g := range j.truth.groups {
 		for _, o := range g.growths {
 			for _, u := range o.units {
