@@ -209,8 +209,8 @@ func (s *Server) bought(node string, known explain.Bought) explain.Bought {
 			}
 		}
 	}
-	if len(known.For) > 0 {
-		return known
+	if len(known.For) > 0 || len(d.Grow) > 1 {
+		return known // which of several groups was for which pods, a decision does not say
 	}
 	for i := range d.Pending {
 		if d.Pending[i].Planned > 0 {

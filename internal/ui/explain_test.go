@@ -160,6 +160,18 @@ func TestADecisionSaysForWhomANodeWasBought(t *testing.T) {
 	}
 }
 
+// A decision that bought from two groups does not say which of them was for which pods.
+func TestADecisionForSeveralGroupsDoesNotGuess(t *testing.T) {
+	const groups = "group g max=10 cpu=4 memory=16Gi zone=a\ngroup h max=10 cpu=4 memory=16Gi zone=b\n"
+	s := served(t, true, groups+"pods web count=3 cpu=3 memory=1Gi select=zone:a\n"+
+		"pods db count=3 cpu=3 memory=1Gi select=zone:b")
+	s.turned(t, groups+"node n1 group=g zone=a\npods web count=1 cpu=3 memory=1Gi node=n1 select=zone:a")
+	got := asked(t.Context(), s, "/api/v1/explain/node/n1").Body.String()
+	if strings.Contains(got, "boughtFor\"") || !strings.Contains(got, "boughtBy") {
+		t.Errorf("it says %s", got)
+	}
+}
+
 // A fault in explaining is told, and ends nothing.
 func TestAFaultInExplaining(t *testing.T) {
 	s := served(t, true, busy)
