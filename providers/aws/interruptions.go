@@ -31,6 +31,7 @@ type interruptions struct {
 	counted   func(about string)
 	// pause is the first pause after an error; it grows to longestPause.
 	pause time.Duration
+	most  int // of letters
 
 	heard chan struct{} // there is something new
 	spent chan struct{} // there may be something to delete
@@ -40,6 +41,7 @@ type interruptions struct {
 	url     string
 	letters map[string]*letter // by message id
 	foreign int                // of these
+	full    bool               // there are messages that are not among them
 	marks   map[provider.InstanceID]*provider.Interruption
 	reading error // why the queue is not read now
 	ending  error // why messages are not deleted now
@@ -75,7 +77,7 @@ const (
 func newInterruptions(sdk aws.Config, s settings, log *slog.Logger, now func() time.Time) *interruptions {
 	x := &interruptions{
 		client: sqs.NewFromConfig(sdk), queue: s.queue, rebalance: s.rebalance, now: now, log: log,
-		counted: func(string) {}, pause: time.Second,
+		counted: func(string) {}, pause: time.Second, most: mostLetters,
 		heard: make(chan struct{}, 1), spent: make(chan struct{}, 1),
 		letters: map[string]*letter{}, marks: map[provider.InstanceID]*provider.Interruption{},
 	}
@@ -246,14 +248,17 @@ func (x *interruptions) note(id, handle, body string) bool {
 		return false
 	case l.about == aboutForeign:
 		x.foreign++
-	case len(x.letters) >= mostLetters:
-		return true
+	case len(x.letters) >= x.most && !x.forget():
+		x.full = true
+		return false
 	}
 	x.counted(l.about)
 	x.letters[id] = l
 	if l.about == aboutRebalance && !x.rebalance || l.about == aboutOther || l.about == aboutUnreadable {
 		l.spent = true
-		poke(x.spent)
+		if x.ending == nil { // else it is tried after the next read
+			poke(x.spent)
+		}
 	} else if l.about != aboutForeign {
 		poke(x.heard)
 	}
@@ -267,6 +272,20 @@ func (x *interruptions) note(id, handle, body string) bool {
 			"message", bounded(id), "why", l.why)
 	}
 	return l.about != aboutForeign
+}
+
+// forget makes room: a message that is to be deleted, and has not been, is given again. It reports whether there was
+// one.
+func (x *interruptions) forget() bool {
+	oldest := ""
+	for id, l := range x.letters {
+		if l.spent && (oldest == "" || l.received.Before(x.letters[oldest].received) ||
+			l.received.Equal(x.letters[oldest].received) && id < oldest) {
+			oldest = id
+		}
+	}
+	delete(x.letters, oldest)
+	return oldest != ""
 }
 
 // tell marks the machines that AWS is about to take, by a complete read that began at a moment, and gives what keeps
@@ -319,6 +338,7 @@ func (x *interruptions) tell(groups []provider.Group, all []reading, asOf time.T
 // settle finds out which messages are spent.
 func (x *interruptions) settle(there map[provider.InstanceID]bool, asOf time.Time) {
 	now := x.now()
+	x.full = x.full && len(x.letters) >= x.most
 	closed := map[string]time.Time{}
 	for _, l := range x.letters {
 		if at := closed[l.event]; l.closed && at.Before(l.Since) {
@@ -345,7 +365,7 @@ func (x *interruptions) settle(there map[provider.InstanceID]bool, asOf time.Tim
 	}
 }
 
-// sweep deletes what is spent. What SQS does not delete is tried again.
+// sweep deletes what is spent. What SQS does not delete is tried again; where it does not answer, after the next read.
 func (x *interruptions) sweep(ctx context.Context) {
 	x.mu.Lock()
 	handles := map[string]string{}
@@ -363,7 +383,10 @@ func (x *interruptions) sweep(ctx context.Context) {
 			in.Entries = append(in.Entries, sqstypes.DeleteMessageBatchRequestEntry{
 				Id: aws.String(strconv.Itoa(n)), ReceiptHandle: aws.String(handles[id])})
 		}
-		errs = append(errs, x.remove(ctx, in, ids))
+		answered, err := x.remove(ctx, in, ids)
+		if errs = append(errs, err); !answered {
+			break
+		}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -374,12 +397,14 @@ func (x *interruptions) sweep(ctx context.Context) {
 }
 
 // remove deletes some messages, of which the ids are in the order of the request.
-func (x *interruptions) remove(ctx context.Context, in *sqs.DeleteMessageBatchInput, ids []string) error {
+func (x *interruptions) remove(
+	ctx context.Context, in *sqs.DeleteMessageBatchInput, ids []string,
+) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerIn)
 	defer cancel()
 	out, err := x.client.DeleteMessageBatch(ctx, in)
 	if err != nil {
-		return fmt.Errorf("delete messages: %w", err)
+		return false, fmt.Errorf("delete messages: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -390,10 +415,10 @@ func (x *interruptions) remove(ctx context.Context, in *sqs.DeleteMessageBatchIn
 	}
 	if len(out.Failed) > 0 {
 		f := out.Failed[0]
-		return fmt.Errorf("delete messages: %d were not deleted, one because of %s: %s", len(out.Failed),
+		return true, fmt.Errorf("delete messages: %d were not deleted, one because of %s: %s", len(out.Failed),
 			bounded(deref(f.Code)), bounded(deref(f.Message)))
 	}
-	return nil
+	return true, nil
 }
 
 // troubles is what keeps the queue from being read, or messages from being deleted.
@@ -407,6 +432,10 @@ func (x *interruptions) troubles() []provider.Notice {
 	tell("could not read the queue of interruptions (what AWS is about to take is not known by it meanwhile; messages "+
 		"stay in the queue)", x.reading)
 	tell("could not delete messages from the queue of interruptions (they are read again, which does no harm)", x.ending)
+	if x.full {
+		tell("could not remember all that the queue of interruptions says", fmt.Errorf(
+			"there are more than %d messages; those beyond stay in the queue, and are read when others are deleted", x.most))
+	}
 	return out
 }
 

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -128,8 +129,9 @@ func TestMessagesOfOthers(t *testing.T) {
 			t.Errorf("%q is logged %d times", part, n)
 		}
 	}
-	if useful, err := w.interruptions.receive(timely(t)); err == nil && useful {
-		t.Error("a queue of others is read as fast as one's own")
+	w.clock.pass(hiddenFor + time.Second)
+	if useful, err := w.interruptions.receive(t.Context()); err != nil || useful {
+		t.Errorf("a queue of others is read as fast as one's own: %v, %v", useful, err)
 	}
 	w.clock.pass(25 * time.Hour)
 	w.read(t)
@@ -153,6 +155,33 @@ func TestAQueueOfOthers(t *testing.T) {
 	w.clock.pass(25 * time.Hour)
 	if w.read(t); w.interruptions.foreign != 0 || w.left(t) != 110 {
 		t.Errorf("%d are remembered after a day, and %d messages are left", w.interruptions.foreign, w.left(t))
+	}
+}
+
+// TestWhatIsRememberedIsBounded: what cannot be deleted does not take the room of a warning; and where all that is
+// remembered is of machines that are there, it is told that there is more.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	w := newWorld(t, queued(), byQueue)
+	w.interruptions.most = 5
+	w.Arm(awstest.Fault{Action: "DeleteMessageBatch", Mishap: awstest.Denied})
+	for range 8 {
+		w.hear(t, stateChange("i-1", "running", w.clock.now()))
+	}
+	for i := range 5 {
+		if n := noticesOf(w.read(t), noticeNoInterruptions); slices.ContainsFunc(n, func(n provider.Notice) bool {
+			return strings.Contains(n.Message, "more than")
+		}) {
+			t.Errorf("with %d warnings: %v", i, n)
+		}
+		if w.hear(t, spotWarning("i-1", w.clock.now())); len(w.marked(t)) != 1 || len(w.interruptions.letters) != 5 {
+			t.Errorf("warning %d is not heard; %d messages are remembered", i, len(w.interruptions.letters))
+		}
+	}
+	w.hear(t, spotWarning("i-2", w.clock.now()))
+	n := noticesOf(w.read(t), noticeNoInterruptions)
+	if text := fmt.Sprint(n); !strings.Contains(text, "there are more than 5 messages; those beyond stay in the queue") {
+		t.Errorf("told is %v", n)
 	}
 }
 
