@@ -115,11 +115,14 @@ func likeGroup(s *model.Snapshot, group, most int, more map[corev1.ResourceName]
 func enlarged(s *model.Snapshot, id model.ShapeID, more map[corev1.ResourceName]resource.Quantity) model.ShapeID {
 	was := s.Contents.Shapes[id]
 	node := was.Node.DeepCopy()
-	for _, list := range []corev1.ResourceList{node.Status.Allocatable, node.Status.Capacity} {
+	for _, list := range []*corev1.ResourceList{&node.Status.Allocatable, &node.Status.Capacity} {
+		if *list == nil { // a node that was written by hand need not have both
+			*list = corev1.ResourceList{}
+		}
 		for name, q := range more {
-			sum := list[name]
+			sum := (*list)[name]
 			sum.Add(q)
-			list[name] = sum
+			(*list)[name] = sum
 		}
 	}
 	out := model.ShapeID(len(s.Contents.Shapes))

@@ -3,6 +3,8 @@ package explain_test
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -55,4 +57,27 @@ func waitingPod(t *testing.T, cluster string) *explain.PendingPod {
 		t.Fatalf("%v: %+v", err, answer)
 	}
 	return answer.Pending
+}
+
+// TestANodeWithoutAmounts: one that was written by hand may lack what it has, or what of it pods may have.
+func TestANodeWithoutAmounts(t *testing.T) {
+	for _, lacks := range []func(*corev1.NodeStatus){
+		func(n *corev1.NodeStatus) { n.Capacity = nil },
+		func(n *corev1.NodeStatus) { n.Allocatable = nil },
+		func(n *corev1.NodeStatus) { n.Capacity, n.Allocatable = nil, nil },
+	} {
+		s := testkit.NewScenario()
+		if err := s.Add(one + "pods web count=2 cpu=6 memory=20Gi"); err != nil {
+			t.Fatal(err)
+		}
+		snap := s.Snapshot(s.Policy)
+		for _, shape := range snap.Contents.Shapes {
+			lacks(&shape.Node.Status)
+		}
+		answer, err := explain.PodOf(model.Cycle{Snapshot: snap, Plan: decide.Decide(snap, s.Policy)}, s.Policy,
+			"default/web-000001")
+		if err != nil || answer.Pending == nil {
+			t.Errorf("%v: %+v", err, answer)
+		}
+	}
 }
