@@ -185,13 +185,6 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-// timely is a context for a question that nothing may answer.
-func timely(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // TestRebalanceRecommendations count only if that is asked for.
 func TestRebalanceRecommendations(t *testing.T) {
 	w := newWorld(t, queued(), byQueue)
