@@ -24,6 +24,10 @@ type Inventory struct {
 	Groups  []Group  `json:"groups"`
 	Pools   []Pool   `json:"pools,omitempty"`
 	Notices []Notice `json:"notices,omitempty"`
+	// Commitments are machines that are paid for whether they run or not, such as reserved ones.
+	Commitments []Commitment `json:"commitments,omitempty"`
+	// CommitmentsUnread: there may be some, and it is not known which. What is not spot has no known price then.
+	CommitmentsUnread bool `json:"commitmentsUnread,omitempty"`
 	// Others is how many groups the provider read that are not Plimsoll's. They prove that an
 	// answer without groups is no failed read: without any, it is not believed (rule P7).
 	Others int `json:"others,omitempty"`

@@ -20,6 +20,18 @@ type Price struct {
 	PerHour      float64 `json:"perHour"`
 }
 
+// Commitment is what each of the first few nodes of a kind costs per hour. A field that is empty fits every node.
+type Commitment struct {
+	// Name is what a person knows it by.
+	Name         string  `json:"name"`
+	InstanceType string  `json:"type,omitempty"`
+	Zone         string  `json:"zone,omitempty"`
+	CapacityType string  `json:"capacityType,omitempty"`
+	OS           string  `json:"os,omitempty"`
+	Nodes        int     `json:"nodes"`
+	PerHour      float64 `json:"perHour"`
+}
+
 // PriceAnnotation says, on the object that a group is made of, what one of its nodes costs per hour.
 const PriceAnnotation = "plimsoll.dev/price-per-hour"
 

@@ -140,6 +140,8 @@ var keptFields = strings.Fields(`
 	NodeSystemInfo.OperatingSystem NodeSystemInfo.Architecture PodSpec.SchedulerName
 	StorageClass.Provisioner CSINodeDriver.Name CSINodeDriver.TopologyKeys CSIPersistentVolumeSource.Driver
 	CSIVolumeSource.Driver VolumeAttachmentSpec.Attacher
+	Group.CapacityType Group.Currency Price.InstanceType Price.CapacityType
+	Commitment.InstanceType Commitment.CapacityType Commitment.OS
 	Group.OwnLabels Hold.Reason Error.Code Notice.Code Pool.Sizing Rest.Code
 `)
 

@@ -232,25 +232,24 @@ func TestNoNameIsLeft(t *testing.T) {
 var mayStay = strings.Fields(`
 	AzureDiskVolumeSource.CachingMode AzureDiskVolumeSource.Kind Brake.Reason CSIDriverSpec.FSGroupPolicy
 	CSIDriverSpec.VolumeLifecycleModes CSINodeDriver.Name CSINodeDriver.TopologyKeys
-	CSIPersistentVolumeSource.Driver CSIPersistentVolumeSource.VolumeAttributes_key ContainerPort.HostIP
-	ContainerPort.Protocol Drain.Code Drain.Stage Error.Code Error.Kind Error.Op
-	Exit.Reason
-	FlexPersistentVolumeSource.Options_key Group.OwnLabels Hold.Op Hold.Reason HostPathVolumeSource.Type
-	LabelSelector.MatchLabels_key LabelSelectorRequirement.Key LabelSelectorRequirement.Operator Move.Reason
-	NodeCondition.Reason NodeCondition.Status NodeCondition.Type NodeSelectorRequirement.Key
-	NodeSelectorRequirement.Operator NodeStatus.Allocatable_key NodeStatus.Capacity_key
-	NodeStatus.DeclaredFeatures NodeSystemInfo.Architecture NodeSystemInfo.KubeletVersion
-	NodeSystemInfo.OperatingSystem Notice.Code ObjectMeta.Labels_key ObjectMeta.Name ObjectMeta.ResourceVersion
-	OwnerReference.APIVersion OwnerReference.Kind PersistentVolumeClaimSpec.AccessModes
+	CSIPersistentVolumeSource.Driver CSIPersistentVolumeSource.VolumeAttributes_key Commitment.CapacityType
+	Commitment.InstanceType Commitment.OS ContainerPort.HostIP ContainerPort.Protocol Drain.Code Drain.Stage
+	Error.Code Error.Kind Error.Op Exit.Reason FlexPersistentVolumeSource.Options_key Group.CapacityType
+	Group.Currency Group.OwnLabels Hold.Op Hold.Reason HostPathVolumeSource.Type LabelSelector.MatchLabels_key
+	LabelSelectorRequirement.Key LabelSelectorRequirement.Operator Move.Reason NodeCondition.Reason
+	NodeCondition.Status NodeCondition.Type NodeSelectorRequirement.Key NodeSelectorRequirement.Operator
+	NodeStatus.Allocatable_key NodeStatus.Capacity_key NodeStatus.DeclaredFeatures NodeSystemInfo.Architecture
+	NodeSystemInfo.KubeletVersion NodeSystemInfo.OperatingSystem Notice.Code ObjectMeta.Labels_key ObjectMeta.Name
+	ObjectMeta.ResourceVersion OwnerReference.APIVersion OwnerReference.Kind PersistentVolumeClaimSpec.AccessModes
 	PersistentVolumeClaimSpec.VolumeMode PersistentVolumeClaimStatus.Phase PersistentVolumeSpec.AccessModes
 	PersistentVolumeSpec.Capacity_key PersistentVolumeSpec.PersistentVolumeReclaimPolicy
 	PersistentVolumeSpec.VolumeMode PersistentVolumeStatus.Phase Place.Labels_key PodAffinityTerm.MatchLabelKeys
 	PodAffinityTerm.MismatchLabelKeys PodAffinityTerm.TopologyKey PodOS.Name PodSpec.NodeSelector_key
 	PodSpec.Overhead_key PodSpec.PreemptionPolicy PodSpec.SchedulerName PodStatus.AllocatedResources_key
-	PodStatus.Phase Pool.Sizing ResourceRequirements.Requests_key Rest.Code Rest.Kind StorageClass.Provisioner
-	StorageClass.VolumeBindingMode Taint.Effect Taint.Key Template.Varies_key Toleration.Effect Toleration.Key
-	Toleration.Operator TopologySelectorLabelRequirement.Key VolumeAttachmentSpec.Attacher
-	VolumeResourceRequirements.Limits_key VolumeResourceRequirements.Requests_key
+	PodStatus.Phase Pool.Sizing Price.CapacityType Price.InstanceType ResourceRequirements.Requests_key Rest.Code
+	Rest.Kind StorageClass.Provisioner StorageClass.VolumeBindingMode Taint.Effect Taint.Key Template.Varies_key
+	Toleration.Effect Toleration.Key Toleration.Operator TopologySelectorLabelRequirement.Key
+	VolumeAttachmentSpec.Attacher VolumeResourceRequirements.Limits_key VolumeResourceRequirements.Requests_key
 	annotation_cluster-autoscaler.kubernetes.io/pod-scale-up-delay instance_type
 `)
 

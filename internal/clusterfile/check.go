@@ -46,6 +46,14 @@ func checkGroups(path string, in *provider.Inventory) error {
 			}
 		}
 	}
+	for i, c := range in.Commitments {
+		switch at := fmt.Sprintf("%scommitments[%d]", path, i); {
+		case c.Nodes <= 0 || c.Nodes > MostNodes:
+			return fmt.Errorf("%s.nodes: %d is not between 1 and %d", at, c.Nodes, MostNodes)
+		case !model.IsPrice(c.PerHour):
+			return fmt.Errorf("%s.perHour: %v is not a price", at, c.PerHour)
+		}
+	}
 	for i, p := range in.Pools {
 		if err := limits(fmt.Sprintf("%spools[%d]", path, i), p.Min, p.Max); err != nil {
 			return fmt.Errorf("%w (pool %s)", err, p.ID)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Commitment is a price that holds for the first few nodes, cores or GiB only, such as that of a reservation. What is
@@ -14,9 +16,9 @@ type Commitment struct {
 	// Groups and Types say which nodes it is for, by the names of their groups and by instance type; empty: all.
 	Groups []*regexp.Regexp
 	Types  []string
-	// Zone and CapacityType are those of the nodes; empty: any.
-	Zone, CapacityType string
-	Unit               CommitmentUnit
+	// Zone, CapacityType and OS are those of the nodes; empty: any.
+	Zone, CapacityType, OS string
+	Unit                   CommitmentUnit
 	// Amount is how many units it is for, and PerHour what each of them costs.
 	Amount, PerHour float64
 }
@@ -53,10 +55,32 @@ func (c *Commitment) fits(g *Group, node *Shape) bool {
 	case len(c.Types) > 0 && !slices.Contains(c.Types, labels[corev1.LabelInstanceTypeStable]):
 	case c.Zone != "" && c.Zone != labels[corev1.LabelTopologyZone]:
 	case c.CapacityType != "" && c.CapacityType != capacity:
+	case c.OS != "" && c.OS != labels[corev1.LabelOSStable]:
 	default:
 		return c.units(node) > 0
 	}
 	return false
+}
+
+// WithCloud is the prices with what the cloud says of commitments. Its own come first, since it deals them out.
+func (p *Prices) WithCloud(told []provider.Commitment, unread bool) *Prices {
+	if len(told) == 0 && !unread {
+		return p
+	}
+	out := Prices{}
+	if p != nil {
+		out = *p
+	}
+	all := make([]Commitment, 0, len(told)+len(out.Commitments))
+	for _, c := range told {
+		all = append(all, Commitment{Name: c.Name, Types: []string{c.InstanceType}, Zone: c.Zone,
+			CapacityType: c.CapacityType, OS: c.OS, Unit: CommittedNodes, Amount: float64(c.Nodes), PerHour: c.PerHour})
+		if c.InstanceType == "" {
+			all[len(all)-1].Types = nil
+		}
+	}
+	out.Commitments, out.ReservedUnread = append(all, out.Commitments...), unread
+	return &out
 }
 
 // Committed reports whether some prices hold for the first few only: a node has no price of its own then.

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -127,6 +128,48 @@ func TestLeast(t *testing.T) {
 		more, _ := f.More(0, 0, 1)
 		if math.Abs(least-c.least) > 1e-9 || math.Abs(more-c.more) > 1e-9 {
 			t.Errorf("%+v: at least %v, and %v: want %v and %v", c.commitments, least, more, c.least, c.more)
+		}
+	}
+}
+
+// TestCommitmentsOfTheCloud: they stand before the operator's, are for what they name, and cost what they say. While
+// the cloud does not tell them, nothing but spot has a price: a node may be paid for already.
+func TestCommitmentsOfTheCloud(t *testing.T) {
+	own := &Prices{Names: map[string]float64{"m5.large": 1},
+		Commitments: []Commitment{{Name: "own", Amount: 1, PerHour: 0.5}}}
+	told := []provider.Commitment{{Name: "cloud", InstanceType: "m5.large", Zone: "a",
+		CapacityType: provider.OnDemand, OS: "linux", Nodes: 2}}
+	if got := own.WithCloud(nil, false); got != own {
+		t.Error("prices to which the cloud adds nothing are others")
+	}
+	both := own.WithCloud(told, false)
+	if n := len(own.Commitments); n != 1 || len(both.Commitments) != 2 || both.Commitments[0].Name != "cloud" {
+		t.Errorf("%d of one's own, and %+v", n, both.Commitments)
+	}
+	labels := func(text string) map[string]string {
+		at := strings.Split(text, " ")
+		return map[string]string{corev1.LabelInstanceTypeStable: "m5.large", corev1.LabelTopologyZone: at[0],
+			corev1.LabelOSStable: at[1], "karpenter.sh/capacity-type": at[2]}
+	}
+	for text, want := range map[string][2]float64{ // with it for the first node, and unread; -1: unknown
+		"a linux on-demand":   {0, -1},
+		"a linux spot":        {1, 1},
+		"b linux on-demand":   {1, -1},
+		"a windows on-demand": {1, -1},
+	} {
+		prices := [2]*Prices{(&Prices{Names: own.Names}).WithCloud(told, false), own.WithCloud(nil, true)}
+		prices[1].Commitments = nil
+		for i, p := range prices {
+			s := &Snapshot{Prices: p, Groups: []Group{{Group: provider.Group{ID: "g"}, HasTemplate: true}},
+				Contents: Contents{Shapes: []*Shape{{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels(text)}},
+					Capacity: Resources{MilliCPU: 1000, Memory: 1 << 30}}}}}
+			got, ok := s.Fleet().Next(0)
+			if !ok {
+				got = -1
+			}
+			if got != want[i] {
+				t.Errorf("%s, unread %v: %v, want %v", text, i == 1, got, want[i])
+			}
 		}
 	}
 }

@@ -34,6 +34,9 @@ type Prices struct {
 	PerUnit map[corev1.ResourceName]float64
 	// Commitments hold for a part of the nodes only: see Fleet.
 	Commitments []Commitment
+	// ReservedUnread: the cloud has commitments that cannot be read. What is not spot may cost less than its price then,
+	// which is not known.
+	ReservedUnread bool
 }
 
 // WithGroup is the prices with another one for a group.
@@ -59,6 +62,9 @@ func (p *Prices) WithGroup(id provider.GroupID, price float64) *Prices {
 func (p *Prices) Of(g *Group, node *Shape) (price float64, ok bool) {
 	if p == nil {
 		return ofProvider(g, node)
+	}
+	if p.ReservedUnread && capacityOf(g, node.Node.Labels) != provider.Spot {
+		return 0, false
 	}
 	if g != nil {
 		if price, ok = p.Groups[g.ID]; ok {

@@ -49,6 +49,8 @@ type Config struct {
 	StaticInstanceTypes bool
 	// Prices asks AWS what instances cost.
 	Prices bool
+	// ReservationsTag is the tag, KEY or KEY=VALUE, of the capacity reservations that are for these groups; none if empty.
+	ReservationsTag string
 	// InterruptionQueue is the name or the URL of an SQS queue with what AWS is about to take; none if empty.
 	InterruptionQueue string
 	// RebalanceRecommendations counts these among its messages.
@@ -73,6 +75,7 @@ type settings struct {
 	describeAll  bool
 	staticTypes  bool
 	prices       bool
+	reservations selector
 	queue        string
 	rebalance    bool
 	version      string
@@ -144,6 +147,9 @@ func (c Config) read() (settings, error) {
 		errs = append(errs, err)
 	}
 	if s.template.reserved, err = parseReserved(c.KubeReserved); err != nil {
+		errs = append(errs, err)
+	}
+	if s.reservations, err = parseReservationsTag(c.ReservationsTag); err != nil {
 		errs = append(errs, err)
 	}
 	if err := checkQueue(c.InterruptionQueue); err != nil {

@@ -43,6 +43,8 @@ func bind(s *pflag.FlagSet) *flags {
 		"use the built-in list of instance types only, and do not ask EC2")
 	s.BoolVar(&f.Prices, "aws-prices", false,
 		"ask AWS what instances cost, on demand and spot; prices of --price-file win")
+	s.StringVar(&f.ReservationsTag, "aws-reservations-tag", "",
+		"KEY or KEY=VALUE: the capacity reservations with this tag are for these groups; a node in one costs nothing more")
 	s.StringVar(&f.InterruptionQueue, "aws-interruption-queue", "",
 		"name or URL of an SQS queue, into which EventBridge puts what AWS says of instances that it is about to take; "+
 			"such a node is replaced at once")

@@ -38,11 +38,11 @@ func TestFlagsReachTheConfig(t *testing.T) {
 	changed := map[string]string{
 		"aws-template-precedence": "eks-api", "aws-nodegroup-cache-ttl": "2m", "aws-describe-all-nodegroups": "true",
 		"aws-max-pods": "eni", "aws-kube-reserved": "eks", "aws-use-static-instance-list": "true", "aws-prices": "true",
-		"aws-interruption-queue": "q", "aws-rebalance-recommendations": "true",
+		"aws-reservations-tag": "k=v", "aws-interruption-queue": "q", "aws-rebalance-recommendations": "true",
 	}
 	want := Config{Nodes: host.Nodes, Discovery: host.Discovery, Version: "v1",
 		Precedence: EKSAPI, NodegroupTTL: 2 * time.Minute, DescribeAllNodegroups: true, MaxPods: "eni",
-		KubeReserved: "eks", StaticInstanceTypes: true, Prices: true, InterruptionQueue: "q",
+		KubeReserved: "eks", StaticInstanceTypes: true, Prices: true, ReservationsTag: "k=v", InterruptionQueue: "q",
 		RebalanceRecommendations: true}
 	var all []string
 	set := pflag.NewFlagSet("all", pflag.ContinueOnError)

@@ -38,6 +38,8 @@ const (
 	noticeNoFitting       = "FittingTypesNotListed"
 	noticeNoPrices        = "PricesNotDescribed"
 	noticeNoInterruptions = "InterruptionsNotRead"
+	noticeNoReservations  = "ReservationsNotRead"
+	noticeNoneReserved    = "NothingReserved"
 )
 
 // Inventory describes all groups again. What stands behind them (launch
@@ -88,6 +90,9 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		if p.prices != nil {
 			p.prices.tell(&seen, wants[i], g.AvailabilityZones)
 		}
+		if p.reservations != nil { // they are for instances on demand alone
+			seen.CapacityType = p.capacityTypeOf(g.AutoScalingGroup, launches[i], known[i].nodegroup)
+		}
 		notices = append(notices, rests[i].holds(&seen, g)...)
 		inv.Groups = append(inv.Groups, seen)
 		inv.Notices = append(inv.Notices, notices...)
@@ -98,13 +103,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 	if n := overZones(inv.Groups); n != nil {
 		inv.Notices = append(inv.Notices, *n)
 	}
-	owners := map[provider.InstanceID]provider.GroupID{}
-	for _, g := range inv.Groups {
-		for _, i := range g.Instances {
-			owners[i.ID] = g.ID
-		}
-	}
-	p.memory.own(owners)
+	p.memory.own(ownersOf(inv.Groups))
 	for _, name := range missing {
 		id := provider.GroupID(name)
 		inv.Groups = append(inv.Groups, provider.Group{
@@ -112,6 +111,7 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 				Message: fmt.Sprintf("--nodes names an Auto Scaling group that is not there in the region %s", p.region)},
 		})
 	}
+	inv.Notices = append(inv.Notices, p.reservations.tell(ctx, &inv)...)
 	inv.Notices = append(inv.Notices, p.interruptions.tell(inv.Groups, groups, inv.AsOf)...)
 	inv.Notices = append(inv.Notices, p.sources.troubles(good)...)
 	if p.prices != nil {
@@ -127,6 +127,17 @@ func (p *Provider) Inventory(ctx context.Context) (provider.Inventory, error) {
 		p.log.Warn("notice about the node groups", "code", n.Code, "group", n.Group, "why", n.Message)
 	}
 	return inv, nil
+}
+
+// ownersOf says which group each instance is of.
+func ownersOf(groups []provider.Group) map[provider.InstanceID]provider.GroupID {
+	owners := map[provider.InstanceID]provider.GroupID{}
+	for _, g := range groups {
+		for _, i := range g.Instances {
+			owners[i.ID] = g.ID
+		}
+	}
+	return owners
 }
 
 // holds adds to a group the hold for what AWS has no capacity for, and returns what a

@@ -34,6 +34,7 @@ func TestThePolicyIsWhatIsCalled(t *testing.T) {
 	spec.Groups = append(spec.Groups, twoTypes("both", 50))
 	cfg := byTag
 	cfg.Prices, cfg.InterruptionQueue, spec.Queues = true, testQueue, []string{testQueue}
+	cfg.ReservationsTag = "cluster"
 	w := newWorld(t, spec, cfg)
 	w.grow(t, "g", 4)
 	w.clock.pass(time.Second)

@@ -20,13 +20,14 @@ import (
 // read again at each call; what stands behind them is remembered for a time. No
 // lock is held over a call.
 type Provider struct {
-	settings settings
-	region   string
-	asg      *autoscaling.Client
-	eks      *eks.Client
-	sources  *sources
-	learning *errand
-	prices   *prices // nil if they are not asked for
+	settings     settings
+	region       string
+	asg          *autoscaling.Client
+	eks          *eks.Client
+	sources      *sources
+	learning     *errand
+	prices       *prices       // nil if they are not asked for
+	reservations *reservations // nil if they are not asked for
 	// interruptions are nil if there is no queue of them.
 	interruptions *interruptions
 	nodegroups    *managedNodegroups
@@ -80,6 +81,9 @@ func newProvider(
 	p.sources = newSources(p.asg, machines, s.staticTypes, now)
 	if s.prices {
 		p.prices = newPrices(sdk, machines, now)
+	}
+	if s.reservations != nil {
+		p.reservations = newReservations(machines, s.reservations, now)
 	}
 	if s.queue != "" {
 		p.interruptions = newInterruptions(sdk, s, log, now)

@@ -230,6 +230,7 @@ type AWS struct {
 	MaxPods                  string `json:"maxPods,omitempty" flag:"aws-max-pods"`
 	KubeReserved             string `json:"kubeReserved,omitempty" flag:"aws-kube-reserved"`
 	Prices                   *bool  `json:"prices,omitempty" flag:"aws-prices"`
+	ReservationsTag          string `json:"reservationsTag,omitempty" flag:"aws-reservations-tag"`
 	UseStaticInstanceList    *bool  `json:"useStaticInstanceList,omitempty" flag:"aws-use-static-instance-list"`
 	InterruptionQueue        string `json:"interruptionQueue,omitempty" flag:"aws-interruption-queue"`
 	RebalanceRecommendations *bool  `json:"rebalanceRecommendations,omitempty" flag:"aws-rebalance-recommendations"`

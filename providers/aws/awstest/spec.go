@@ -24,9 +24,11 @@ type Spec struct {
 	// InstanceTypes are added to the built-in ones, or replace them by name.
 	InstanceTypes []InstanceType `json:"instanceTypes,omitempty"`
 	// Prices of a type that is not among them are not known to AWS.
-	Prices     []Price     `json:"prices,omitempty"`
-	Nodegroups []Nodegroup `json:"nodegroups,omitempty"`
-	StockOuts  []StockOut  `json:"stockOuts,omitempty"`
+	Prices []Price `json:"prices,omitempty"`
+	// Reservations are capacity reservations. No instance is taken for one that runs in them.
+	Reservations []Reservation `json:"reservations,omitempty"`
+	Nodegroups   []Nodegroup   `json:"nodegroups,omitempty"`
+	StockOuts    []StockOut    `json:"stockOuts,omitempty"`
 	// Queues are the names of queues of SQS.
 	Queues []string `json:"queues,omitempty"`
 	Faults []Fault  `json:"faults,omitempty"`

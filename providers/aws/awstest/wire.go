@@ -32,6 +32,7 @@ var actions = map[string]map[string]func(*Cloud, *query) (any, *refusal){
 		"DescribeInstanceTypes":                    (*Cloud).describeTypes,
 		"DescribeImages":                           (*Cloud).describeImages,
 		"DescribeSpotPriceHistory":                 (*Cloud).spotHistory,
+		"DescribeCapacityReservations":             (*Cloud).describeReservations,
 		"GetInstanceTypesFromInstanceRequirements": (*Cloud).typesFromRequirements,
 	},
 	kubernetes: {
