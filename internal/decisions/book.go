@@ -266,13 +266,13 @@ func (b *Book) At(t time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Bought gives the newest decision that a node came of.
-func (b *Book) Bought(node string) (Decision, bool) {
+// Bought gives the newest decision that a node came of. A node of the same name that was made at another time is another.
+func (b *Book) Bought(node string, created time.Time) (Decision, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := len(b.ring) - 1; i >= 0; i-- {
 		d := &b.ring[i].decision
-		if slices.ContainsFunc(d.Made, func(m Made) bool { return m.Node == node }) {
+		if slices.ContainsFunc(d.Made, func(m Made) bool { return m.Node == node && m.Created.Equal(created) }) {
 			return *d, true
 		}
 	}

@@ -86,11 +86,35 @@ func TestADecisionAndWhatBecameOfIt(t *testing.T) {
 		later.Made[1].Actual.MilliCPU != 110_000 {
 		t.Errorf("the new nodes are %+v", later.Made)
 	}
-	if by, ok := b.Bought("n2"); !ok || by.ID != d.ID {
+	made := later.Made[1].Created
+	if by, ok := b.Bought("n2", made); !ok || by.ID != d.ID {
 		t.Errorf("n2 was bought by %q (%t), want %q", by.ID, ok, d.ID)
 	}
-	if by, ok := b.Bought("n3"); ok {
-		t.Errorf("n3, which is not there, was bought by %q", by.ID)
+	for name, at := range map[string]time.Time{"n3": made, "n2": made.Add(time.Hour)} {
+		if by, ok := b.Bought(name, at); ok {
+			t.Errorf("%s of %s, which is not there, was bought by %q", name, at, by.ID)
+		}
+	}
+}
+
+// A node that gets the name of one that was there when it was bought is a new one.
+func TestANameThatIsUsedAgain(t *testing.T) {
+	b := decisions.New(10, 1<<20, nil, prometheus.NewRegistry())
+	c := cycleOf(t, grows+"\nnode n1 group=g")
+	report(t, b, c)
+	d, _ := b.Find(decisions.Last)
+	there := cycleOf(t, grows+"\nnode n1 group=g")
+	there.Decided = false
+	n := there.Snapshot.Nodes[0]
+	before := n.Object.CreationTimestamp.Time
+	n.Object = n.Object.DeepCopy()
+	n.Object.CreationTimestamp.Time = before.Add(time.Minute)
+	report(t, b, there)
+	if by, ok := b.Bought("n1", before.Add(time.Minute)); !ok || by.ID != d.ID {
+		t.Errorf("the new n1 was bought by %q (%t), want %q", by.ID, ok, d.ID)
+	}
+	if by, ok := b.Bought("n1", before); ok {
+		t.Errorf("the n1 that was there before was bought by %q", by.ID)
 	}
 }
 

@@ -171,6 +171,8 @@ type Verdict struct {
 type Made struct {
 	Node  string           `json:"node"`
 	Group provider.GroupID `json:"group"`
+	// Created is when the Node came to be: another one may have its name later.
+	Created time.Time `json:"created,omitzero"`
 	// Ready is when it was first seen ready.
 	Ready     time.Time `json:"ready"`
 	Predicted Room      `json:"predicted"`

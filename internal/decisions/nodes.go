@@ -18,8 +18,8 @@ const expectedFor = time.Hour
 // growing is a group with new nodes to come, and what was expected of them.
 type growing struct {
 	wait []wait // oldest first
-	// before are the nodes that the group had. A node that is not among them is new.
-	before    map[string]bool
+	// before are the nodes that the group had, with when they were made. A node that is not among them is new.
+	before    map[string]time.Time
 	predicted *model.Shape
 }
 
@@ -41,10 +41,10 @@ func (b *Book) expect(d *Decision, s *model.Snapshot) {
 		}
 		open := b.growing[g.Group]
 		if open == nil {
-			open = &growing{before: map[string]bool{}}
+			open = &growing{before: map[string]time.Time{}}
 			for i := range s.Nodes {
 				if n := s.Nodes[i]; n.Group == at && n.Object != nil {
-					open.before[n.Name] = true
+					open.before[n.Name] = created(n)
 				}
 			}
 			b.growing[g.Group] = open
@@ -53,6 +53,8 @@ func (b *Book) expect(d *Decision, s *model.Snapshot) {
 		open.wait = append(open.wait, wait{d.ID, g.To - g.From, d.Time.Add(expectedFor)})
 	}
 }
+
+func created(n *model.Node) time.Time { return n.Object.CreationTimestamp.UTC() }
 
 func compareIDs(a, b provider.GroupID) int {
 	switch {
@@ -77,10 +79,13 @@ func (b *Book) arrived(s *model.Snapshot) {
 		}
 		group := s.Groups[n.Group].ID
 		open := b.growing[group]
-		if open == nil || open.before[n.Name] || len(open.wait) == 0 {
+		if open == nil || len(open.wait) == 0 {
 			continue
 		}
-		open.before[n.Name] = true
+		if made, had := open.before[n.Name]; had && made.Equal(created(n)) {
+			continue
+		}
+		open.before[n.Name] = created(n)
 		b.note(open, s, n, group)
 	}
 	for group, open := range b.growing {
@@ -98,8 +103,9 @@ func (b *Book) note(open *growing, s *model.Snapshot, n *model.Node, group provi
 			continue
 		}
 		w.nodes--
-		made := Made{Node: n.Name, Group: group, Ready: s.Now.UTC(), Predicted: roomOf(open.predicted.Allocatable),
-			Actual: roomOf(model.ResourcesOf(n.Object.Status.Allocatable)), Differs: differs(open.predicted.Node, n.Object)}
+		made := Made{Node: n.Name, Group: group, Created: created(n), Ready: s.Now.UTC(),
+			Predicted: roomOf(open.predicted.Allocatable), Actual: roomOf(model.ResourcesOf(n.Object.Status.Allocatable)),
+			Differs: differs(open.predicted.Node, n.Object)}
 		b.change(w.decision, func(d *Decision) any {
 			if len(d.Made) < mostMade {
 				d.Made = append(slices.Clip(d.Made), made)

@@ -148,7 +148,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	if only := onlyOf(r); err == nil && only != "" {
 		value, err = masked(value, only, c.moment.namespaces())
 	} else if err == nil {
-		value = s.recorded(value)
+		value = s.recorded(c.moment, value)
 	}
 	if err != nil {
 		s.refuse(w, r, err)

@@ -167,7 +167,7 @@ func (s *Server) said(ctx context.Context, c scene, q question) (string, error) 
 		return "", err
 	}
 	var b strings.Builder
-	switch v := s.recorded(value).(type) {
+	switch v := s.recorded(c.moment, value).(type) {
 	case explain.Pod:
 		err = cli.Pod(&b, v, cli.Table)
 	case explain.Node:
@@ -180,24 +180,28 @@ func (s *Server) said(ctx context.Context, c scene, q question) (string, error) 
 
 // recorded is an answer with what the decisions that are kept know of it: which of them bought a node, and for whom,
 // where memory has no more of that.
-func (s *Server) recorded(value any) any {
+func (s *Server) recorded(m *moment, value any) any {
 	switch v := value.(type) {
 	case explain.Pod:
 		if v.Running != nil {
 			running := *v.Running
-			running.Bought = s.bought(running.Node, running.Bought)
+			running.Bought = s.bought(m, running.Node, running.Bought)
 			v.Running = &running
 		}
 		return v
 	case explain.Node:
-		v.Bought = s.bought(v.Node, v.Bought)
+		v.Bought = s.bought(m, v.Node, v.Bought)
 		return v
 	}
 	return value
 }
 
-func (s *Server) bought(node string, known explain.Bought) explain.Bought {
-	d, ok := s.book.Bought(node)
+func (s *Server) bought(m *moment, node string, known explain.Bought) explain.Bought {
+	i := slices.IndexFunc(m.cycle.Snapshot.Nodes, func(n *model.Node) bool { return n.Name == node && n.Object != nil })
+	if i < 0 {
+		return known
+	}
+	d, ok := s.book.Bought(node, m.cycle.Snapshot.Nodes[i].Object.CreationTimestamp.Time)
 	if !ok {
 		return known
 	}
