@@ -25,9 +25,9 @@ const (
 	aboutRebalance   = "rebalance"
 	aboutStateChange = "state-change"
 	aboutScheduled   = "scheduled-change"
-	aboutOther       = "other"   // an event that takes no machine
-	aboutUnreadable  = "unread"  // an event that cannot be understood
-	aboutForeign     = "foreign" // no event of EventBridge
+	aboutOther       = "other"      // an event that takes no machine
+	aboutUnreadable  = "unreadable" // an event that cannot be understood
+	aboutForeign     = "foreign"    // no event of EventBridge
 )
 
 const (
@@ -39,8 +39,10 @@ const (
 	// one that AWS Health has planned: as long as the queue can keep it.
 	unsaidFor = 24 * time.Hour
 	retention = 14 * 24 * time.Hour
-	// closedFor is how long an end counts that AWS Health tells: what it ends may come later.
+	// closedFor is how long an end counts that AWS Health tells, and backFor how long that an instance runs again: what
+	// it ends may come later.
 	closedFor = 24 * time.Hour
+	backFor   = 10 * time.Minute
 	// mostInstances bounds what is remembered of one message.
 	mostInstances = 1000
 )
@@ -52,9 +54,11 @@ type word struct {
 	provider.Interruption
 	// over is when the message is about nothing any more.
 	over time.Time
-	// event is the event of AWS Health that the message is about; with closed, that it is over.
+	// event is the event of AWS Health that the message is about, or the state of an instance; with closed, that it is
+	// over, and done are the instances for which alone it is.
 	event  string
 	closed bool
+	done   []provider.InstanceID
 	why    error // why it cannot be understood
 }
 
@@ -68,8 +72,13 @@ type envelope struct {
 
 var instanceID = regexp.MustCompile(`^i-[0-9A-Za-z-]{1,40}$`)
 
-// takes are the states of an instance that is on its way out.
+// takes are the states of an instance that is on its way out, and back the one that takes that back.
 var takes = []string{"shutting-down", "stopping", "stopped", "terminated"}
+
+const back = "running"
+
+// resolved is the status of a machine that a planned change does not concern any more.
+const resolved = "RESOLVED"
 
 // wordOf reads a message. Its times are taken for those of the cloud, but for one in the future.
 func wordOf(body string, now time.Time) word {
@@ -98,8 +107,14 @@ func wordOf(body string, now time.Time) word {
 	case "aws.ec2/EC2 Instance State-change Notification":
 		w.about = aboutStateChange
 		state := w.one(e.Detail)
-		w.Kind, w.Until = "instance "+bounded(state), w.Since
-		if w.why == nil && !slices.Contains(takes, state) {
+		switch {
+		case w.why != nil:
+		case state == back:
+			w.event, w.closed, w.over = stateOf(w.instances[0]), true, w.Since.Add(backFor)
+			w.instances = nil
+		case slices.Contains(takes, state):
+			w.event, w.Kind, w.Until = stateOf(w.instances[0]), "instance "+state, w.Since
+		default:
 			w.about = aboutOther
 		}
 	case "aws.health/AWS Health Event":
@@ -115,6 +130,9 @@ func wordOf(body string, now time.Time) word {
 	}
 	return w
 }
+
+// stateOf is what messages about the state of an instance are about.
+func stateOf(id provider.InstanceID) string { return "state of " + string(id) }
 
 // one reads an event of EC2, which is about one instance, and gives the state that it names.
 func (w *word) one(detail json.RawMessage) string {
@@ -138,7 +156,7 @@ func (w *word) health(detail json.RawMessage) {
 	var d struct {
 		EventArn, Service, EventTypeCode, EventTypeCategory, StatusCode, StartTime string
 
-		AffectedEntities []struct{ EntityValue string }
+		AffectedEntities []struct{ EntityValue, Status string }
 	}
 	if err := json.Unmarshal(detail, &d); err != nil {
 		w.why = fmt.Errorf("its detail is not that of AWS Health: %s", bounded(err.Error()))
@@ -157,12 +175,21 @@ func (w *word) health(detail json.RawMessage) {
 		return
 	}
 	for _, e := range d.AffectedEntities {
-		if instanceID.MatchString(e.EntityValue) && len(w.instances) < mostInstances {
-			w.instances = append(w.instances, provider.InstanceID(e.EntityValue))
+		if !instanceID.MatchString(e.EntityValue) || len(w.instances)+len(w.done) >= mostInstances {
+			continue
+		}
+		if id := provider.InstanceID(e.EntityValue); e.Status == resolved {
+			w.done = append(w.done, id)
+		} else {
+			w.instances = append(w.instances, id)
 		}
 	}
-	if len(w.instances) == 0 {
+	if len(w.instances) == 0 && len(w.done) == 0 {
 		return // of volumes, of reservations
+	}
+	if len(w.instances) == 0 {
+		w.about, w.over = aboutScheduled, w.Since.Add(closedFor)
+		return
 	}
 	w.about, w.Kind, w.over = aboutScheduled, "scheduled change "+bounded(d.EventTypeCode), w.Since.Add(retention)
 	at, err := http.ParseTime(d.StartTime)

@@ -34,11 +34,21 @@ func stateChange(id, state string, at time.Time) string {
 }
 
 func planned(id, status, start string, at time.Time) string {
+	return plannedOf(status, start, at, id+"/")
+}
+
+// plannedOf is a planned change of several machines, each as ID/STATUS.
+func plannedOf(status, start string, at time.Time, entities ...string) string {
+	var affected []string
+	for _, e := range entities {
+		id, is, _ := strings.Cut(e, "/")
+		affected = append(affected, fmt.Sprintf(`{"entityValue":%q,"status":%q}`, id, is))
+	}
 	return event("aws.health", "AWS Health Event", at, fmt.Sprintf(`{"eventArn":"arn:aws:health:us-east-1::event/EC2/R/1",`+
 		`"service":"EC2","eventTypeCode":"AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED","eventTypeCategory":"scheduledChange",`+
 		`"eventScopeCode":"ACCOUNT_SPECIFIC","statusCode":%q,"startTime":%q,"eventRegion":"us-east-1",`+
-		`"eventDescription":[{"language":"en_US","latestDescription":"x"}],"affectedEntities":[{"entityValue":%q}],`+
-		`"affectedAccount":"123456789012","page":"1","totalPages":"1"}`, status, start, id))
+		`"eventDescription":[{"language":"en_US","latestDescription":"x"}],"affectedEntities":[%s],`+
+		`"affectedAccount":"123456789012","page":"1","totalPages":"1"}`, status, start, strings.Join(affected, ",")))
 }
 
 // TestWhatMessagesSay: what each is about, of which instance, since when and until when; and what cannot be understood.
@@ -62,22 +72,31 @@ func TestWhatMessagesSay(t *testing.T) {
 	never.Until, never.over = time.Time{}, told.Add(14*24*time.Hour)
 	end.Interruption = provider.Interruption{Since: told}
 	end.closed, end.over, end.instances = true, told.Add(24*time.Hour), nil
+	stop := of(aboutStateChange, "instance stopping", told)
+	stop.event = "state of i-1"
+	runs := word{about: aboutStateChange, event: stop.event, closed: true, over: told.Add(10 * time.Minute),
+		Interruption: provider.Interruption{Since: told}}
+	part, all := retired, end
+	part.done = []provider.InstanceID{"i-2"}
+	all.closed, all.done = false, []provider.InstanceID{"i-1", "i-2"}
 	early := of(aboutRebalance, "rebalance recommendation", time.Time{})
 	early.Since, early.over = now, now.Add(24*time.Hour)
 	nothing := word{about: aboutOther}
 	for body, want := range map[string]word{
-		spotWarning("i-1", told):                                          of(aboutSpot, "spot interruption", told.Add(2*time.Minute)),
-		rebalance("i-1", told):                                            of(aboutRebalance, "rebalance recommendation", time.Time{}),
-		rebalance("i-1", now.Add(time.Hour)):                              early,
-		stateChange("i-1", "stopping", told):                              of(aboutStateChange, "instance stopping", told),
-		stateChange("i-1", "terminated", told):                            of(aboutStateChange, "instance terminated", told),
-		planned("i-1", "upcoming", "Sat, 05 Dec 2026 15:00:00 GMT", told): retired,
-		planned("i-1", "open", "2026-12-05T15:00:00Z", told):              retired,
-		planned("i-1", "open", "Sat, 05 Dec 2020 15:00:00 GMT", told):     late,
-		planned("i-1", "open", "soon", told):                              never,
-		planned("i-1", "closed", "Sat, 05 Dec 2026 15:00:00 GMT", told):   end,
+		spotWarning("i-1", told):                                                        of(aboutSpot, "spot interruption", told.Add(2*time.Minute)),
+		rebalance("i-1", told):                                                          of(aboutRebalance, "rebalance recommendation", time.Time{}),
+		rebalance("i-1", now.Add(time.Hour)):                                            early,
+		stateChange("i-1", "stopping", told):                                            stop,
+		stateChange("i-1", "running", told):                                             runs,
+		planned("i-1", "upcoming", "Sat, 05 Dec 2026 15:00:00 GMT", told):               retired,
+		planned("i-1", "open", "2026-12-05T15:00:00Z", told):                            retired,
+		planned("i-1", "open", "Sat, 05 Dec 2020 15:00:00 GMT", told):                   late,
+		plannedOf("open", "2026-12-05T15:00:00Z", told, "i-1/PENDING", "i-2/RESOLVED"):  part,
+		plannedOf("open", "2026-12-05T15:00:00Z", told, "i-1/RESOLVED", "i-2/RESOLVED"): all,
+		planned("i-1", "open", "soon", told):                                            never,
+		planned("i-1", "closed", "Sat, 05 Dec 2026 15:00:00 GMT", told):                 end,
 
-		stateChange("i-1", "running", told):                                    nothing,
+		stateChange("i-1", "pending", told):                                    nothing,
 		planned("vol-1", "open", "", told):                                     nothing,
 		health(`{"service":"RDS","eventTypeCategory":"scheduledChange"}`):      nothing,
 		health(`{"service":"EC2","eventTypeCategory":"issue"}`):                nothing,
@@ -156,8 +175,8 @@ func FuzzMessage(f *testing.F) {
 				t.Errorf("instance %q", id)
 			}
 		}
-		takes := w.about == aboutSpot || w.about == aboutRebalance || w.about == aboutStateChange ||
-			w.about == aboutScheduled && !w.closed
+		takes := w.about == aboutSpot || w.about == aboutRebalance || w.about == aboutStateChange && !w.closed ||
+			w.about == aboutScheduled && !w.closed && len(w.done) == 0
 		if takes && (len(w.instances) == 0 || w.Kind == "" || w.Since.IsZero() || w.Since.After(now) ||
 			!w.Until.IsZero() && w.Until.Before(w.Since) || w.over.Before(w.Since)) {
 			t.Errorf("%+v", w)

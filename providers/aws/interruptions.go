@@ -339,22 +339,24 @@ func (x *interruptions) tell(groups []provider.Group, all []reading, asOf time.T
 func (x *interruptions) settle(there map[provider.InstanceID]bool, asOf time.Time) {
 	now := x.now()
 	x.full = x.full && len(x.letters) >= x.most
-	closed := map[string]time.Time{}
-	for _, l := range x.letters {
-		if at := closed[l.event]; l.closed && at.Before(l.Since) {
-			closed[l.event] = l.Since
-		}
+	closed := x.closed()
+	over := func(l *letter, id provider.InstanceID) bool {
+		end, ended := closed[ending{l.event, id}]
+		return l.event != "" && !l.closed && ended && !l.Since.After(end)
 	}
 	for id, l := range x.letters {
-		end, ended := closed[l.event]
+		before := len(l.instances)
+		l.instances = slices.DeleteFunc(l.instances, func(i provider.InstanceID) bool { return over(l, i) })
 		switch {
 		case l.spent:
 		case !now.Before(l.over) && l.about == aboutForeign:
 			delete(x.letters, id)
 			x.foreign--
 		case l.about == aboutForeign:
-		case !now.Before(l.over), l.event != "" && !l.closed && ended && !l.Since.After(end):
+		case !now.Before(l.over), over(l, ""), before > 0 && len(l.instances) == 0 && len(l.done) == 0:
 			l.spent = true
+		case len(l.done) > 0 && len(l.instances) == 0:
+			l.spent = !now.Before(l.Since.Add(closedFor))
 		case l.closed, !l.received.Before(asOf): // the read may have begun before the machine did
 		case slices.ContainsFunc(l.instances, func(i provider.InstanceID) bool { return there[i] }):
 			l.absent = 0
@@ -363,6 +365,31 @@ func (x *interruptions) settle(there map[provider.InstanceID]bool, asOf time.Tim
 			l.spent = l.absent >= absentReads && now.Sub(l.received) >= absentFor
 		}
 	}
+}
+
+// ending is an event that is over: for one instance alone, or for all.
+type ending struct {
+	event string
+	of    provider.InstanceID
+}
+
+// closed is when events were last said to be over.
+func (x *interruptions) closed() map[ending]time.Time {
+	out := map[ending]time.Time{}
+	note := func(e ending, at time.Time) {
+		if out[e].Before(at) {
+			out[e] = at
+		}
+	}
+	for _, l := range x.letters {
+		if l.closed {
+			note(ending{l.event, ""}, l.Since)
+		}
+		for _, id := range l.done {
+			note(ending{l.event, id}, l.Since)
+		}
+	}
+	return out
 }
 
 // sweep deletes what is spent. What SQS does not delete is tried again; where it does not answer, after the next read.

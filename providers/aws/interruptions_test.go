@@ -118,7 +118,7 @@ func TestMessagesOfOthers(t *testing.T) {
 	if w.read(t); w.left(t) != 0 {
 		t.Error("it is not deleted")
 	}
-	w.hear(t, stateChange("i-1", "running", w.clock.now()), spotWarning("vol-1", w.clock.now()), "another's work")
+	w.hear(t, stateChange("i-1", "pending", w.clock.now()), spotWarning("vol-1", w.clock.now()), "another's work")
 	w.clock.pass(40 * time.Second)
 	w.hear(t)
 	if n := w.left(t); n != 1 || w.Messages(testQueue)[0] != "another's work" {
@@ -166,7 +166,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	w.interruptions.most = 5
 	w.Arm(awstest.Fault{Action: "DeleteMessageBatch", Mishap: awstest.Denied})
 	for range 8 {
-		w.hear(t, stateChange("i-1", "running", w.clock.now()))
+		w.hear(t, stateChange("i-1", "pending", w.clock.now()))
 	}
 	for i := range 5 {
 		if n := noticesOf(w.read(t), noticeNoInterruptions); slices.ContainsFunc(n, func(n provider.Notice) bool {
@@ -241,11 +241,64 @@ func TestAPlannedChangeThatIsOver(t *testing.T) {
 	}
 }
 
+// TestAPlannedChangeOfSomeMachines: what is resolved is left alone, in whatever order it is read, and the others are not.
+func TestAPlannedChangeOfSomeMachines(t *testing.T) {
+	const when = "Sat, 05 Dec 2026 15:00:00 GMT"
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		w := newWorld(t, queued(), byQueue)
+		at := w.clock.now()
+		w.clock.pass(time.Minute)
+		messages := []string{plannedOf("open", when, at, "i-1/PENDING", "i-2/PENDING"),
+			plannedOf("open", when, at.Add(time.Second), "i-1/RESOLVED", "i-2/PENDING")}
+		w.hear(t, messages[order[0]])
+		w.read(t)
+		w.hear(t, messages[order[1]])
+		if got := w.marked(t); len(got) != 1 || got["i-2"] == "" {
+			t.Errorf("order %v: %v", order, got)
+		}
+		w.hear(t, plannedOf("open", when, at.Add(2*time.Second), "i-2/RESOLVED"))
+		if got := w.marked(t); len(got) != 0 {
+			t.Errorf("order %v: all is resolved, and %v", order, got)
+		}
+		w.clock.pass(closedFor)
+		if w.marked(t); w.left(t) != 0 {
+			t.Errorf("order %v: left are %v", order, w.Messages(testQueue))
+		}
+	}
+}
+
+// TestAnInstanceThatRunsAgain: one that was stopped, as in Standby, is left alone from then on, in whatever order the two
+// are read; and what says that it runs does not stay.
+func TestAnInstanceThatRunsAgain(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		w := newWorld(t, queued(), byQueue)
+		at := w.clock.now()
+		w.clock.pass(time.Minute)
+		messages := []string{stateChange("i-1", "stopped", at), stateChange("i-1", "running", at.Add(time.Second))}
+		w.hear(t, messages[order[0]])
+		if got := w.marked(t); (got["i-1"] == "instance stopped") != (order[0] == 0) {
+			t.Errorf("order %v: %v", order, got)
+		}
+		w.hear(t, messages[order[1]])
+		if got := w.marked(t); len(got) != 0 {
+			t.Errorf("order %v: it runs, and %v", order, got)
+		}
+		w.hear(t, stateChange("i-1", "stopping", at.Add(2*time.Second)))
+		if got := w.marked(t); got["i-1"] != "instance stopping" {
+			t.Errorf("order %v: it stops again, and %v", order, got)
+		}
+		w.clock.pass(backFor)
+		if w.marked(t); w.left(t) != 1 {
+			t.Errorf("order %v: left are %v", order, w.Messages(testQueue))
+		}
+	}
+}
+
 // TestWhatIsNotDeletedIsTriedAgain, and told meanwhile.
 func TestWhatIsNotDeletedIsTriedAgain(t *testing.T) {
 	w := newWorld(t, queued(), byQueue)
 	for range 11 { // more than one call takes
-		w.hear(t, stateChange("i-1", "running", w.clock.now()))
+		w.hear(t, stateChange("i-1", "pending", w.clock.now()))
 	}
 	w.RefuseDeletes(3)
 	if n := w.left(t); n != 3 {
@@ -340,7 +393,7 @@ func TestTheLeaderListens(t *testing.T) {
 	if n := w.Peak("ReceiveMessage"); n > 1 {
 		t.Errorf("%d ask at once", n)
 	}
-	if _, err := w.Send(testQueue, stateChange("i-1", "running", w.clock.now())); err != nil {
+	if _, err := w.Send(testQueue, stateChange("i-1", "pending", w.clock.now())); err != nil {
 		t.Fatal(err)
 	}
 	<-deleted

@@ -40,7 +40,7 @@ func newMetrics(reg Registerer) (*metrics, error) {
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "aws_interruption_messages_total",
 			Help: "Messages of the queue of interruptions that were new, by what they are about; other takes no machine, " +
-				"unread cannot be understood, foreign is no event of EventBridge.",
+				"unreadable cannot be understood, foreign is no event of EventBridge.",
 		}, []string{"about"}),
 	}
 	for _, result := range []string{lookupHit, lookupMiss, lookupError, lookupStale} {

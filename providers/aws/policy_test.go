@@ -48,7 +48,7 @@ func TestThePolicyIsWhatIsCalled(t *testing.T) {
 	if _, err := w.remove(t, w.liveOf(t)[0]); err != nil {
 		t.Error(err)
 	}
-	w.hear(t, stateChange("i-1", "running", w.clock.now()))
+	w.hear(t, stateChange("i-1", "pending", w.clock.now()))
 	w.interruptions.sweep(t.Context())
 	var called []string
 	for _, call := range w.Calls() {

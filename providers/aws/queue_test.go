@@ -82,8 +82,8 @@ func TestTheDocumentedQueue(t *testing.T) {
 	}
 	now := newClock().now()
 	bodies := []string{spotWarning("i-1", now), rebalance("i-1", now), planned("i-1", "upcoming", "", now),
-		planned("i-1", "closed", "", now), stateChange("i-1", "running", now)}
-	for _, state := range takes {
+		planned("i-1", "closed", "", now), stateChange("i-1", "pending", now)}
+	for _, state := range append([]string{back}, takes...) {
 		bodies = append(bodies, stateChange("i-1", state, now))
 	}
 	for _, body := range bodies {
