@@ -266,7 +266,8 @@ func (b *Book) At(t time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Bought gives the newest decision that a node came of. A node of the same name that was made at another time is another.
+// Bought gives the newest decision that a node came of. One of the same name that was made at another time is
+// another.
 func (b *Book) Bought(node string, created time.Time) (Decision, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

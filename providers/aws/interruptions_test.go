@@ -241,7 +241,8 @@ func TestAPlannedChangeThatIsOver(t *testing.T) {
 	}
 }
 
-// TestAPlannedChangeOfSomeMachines: what is resolved is left alone, in whatever order it is read, and the others are not.
+// TestAPlannedChangeOfSomeMachines: what is resolved is left alone, in whatever order it is read, and the others are
+// not.
 func TestAPlannedChangeOfSomeMachines(t *testing.T) {
 	const when = "Sat, 05 Dec 2026 15:00:00 GMT"
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
@@ -267,8 +268,8 @@ func TestAPlannedChangeOfSomeMachines(t *testing.T) {
 	}
 }
 
-// TestAnInstanceThatRunsAgain: one that was stopped, as in Standby, is left alone from then on, in whatever order the two
-// are read; and what says that it runs does not stay.
+// TestAnInstanceThatRunsAgain: one that was stopped, as in Standby, is left alone from then on, in whatever order the
+// two are read; and what says that it runs does not stay.
 func TestAnInstanceThatRunsAgain(t *testing.T) {
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
 		w := newWorld(t, queued(), byQueue)
