@@ -50,7 +50,7 @@ func Of(s *model.Snapshot) []Pool {
 		// Zones are numbered in the names: of two the shorter number is the smaller.
 		slices.SortStableFunc(one.Groups, func(a, b int) int { return cmp.Compare(len(s.Groups[a].ID), len(s.Groups[b].ID)) })
 		for _, i := range one.Groups {
-			one.Members = append(one.Members, memberOf(s, i, access))
+			one.Members = append(one.Members, memberOf(s, i, access, one.Named))
 		}
 		pools = append(pools, one)
 	}
@@ -100,13 +100,14 @@ func Read(inv provider.Inventory) []model.PoolShareOf {
 	return Shown(s, Of(s))
 }
 
-func memberOf(s *model.Snapshot, group int, access *gate.Gate) Member {
+func memberOf(s *model.Snapshot, group int, access *gate.Gate, spread bool) Member {
 	g := &s.Groups[group]
 	return Member{
 		Target: g.Expected,
 		// A group that cannot grow for longer than a call takes leaves its share to the
-		// others meanwhile.
-		Blocked: access.Closed(group, gate.Share) != nil || g.Expected >= g.Max || unresolved(s, g),
+		// others meanwhile. Where nothing is spread it has no share to leave: what it lacks
+		// makes it rest like a group without a pool, and then it may grow.
+		Blocked: access.Closed(group, gate.Share) != nil || g.Expected >= g.Max || spread && unresolved(s, g),
 		Leaving: slices.ContainsFunc(g.Holds, func(h provider.Hold) bool {
 			return h.Op == provider.OpGrow && h.Reason == provider.BeingDeleted && h.Stands(s.Now)
 		}),

@@ -20,6 +20,7 @@ func TestWhoCannotGrow(t *testing.T) {
 	hold := func(op provider.Op, reason string) []provider.Hold { return []provider.Hold{{Op: op, Reason: reason}} }
 	for name, row := range map[string]struct {
 		group model.Group
+		whole bool // nothing is spread
 		want  Member
 	}{
 		"it may grow":                        {want: Member{Target: 2}},
@@ -30,6 +31,8 @@ func TestWhoCannotGrow(t *testing.T) {
 		"it is on its way out":               {group: model.Group{Group: provider.Group{Holds: hold(provider.OpGrow, provider.BeingDeleted)}}, want: Member{Target: 2, Blocked: true, Leaving: true}},
 		"one never came":                     {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2, Blocked: true}},
 		"a request was not filled":           {group: model.Group{GroupStanding: model.GroupStanding{Overdue: 1}}, want: Member{Target: 2, Blocked: true}},
+		"one never came, nothing is spread":  {whole: true, group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
+		"it rests, and nothing is spread":    {whole: true, group: model.Group{GroupStanding: model.GroupStanding{Rests: model.Rests{{Cause: model.RestFailed, Until: now.Add(time.Second)}}}}, want: Member{Target: 2, Blocked: true}},
 		"one never came and is held":         {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved}}}, want: Member{Target: 2}},
 		"one of two that never came is held": {group: model.Group{GroupStanding: model.GroupStanding{Waiting: []model.Waiting{preserved, never}}}, want: Member{Target: 2, Blocked: true}},
 		"one never came, during a rollout":   {group: model.Group{Group: provider.Group{Holds: hold(provider.OpCancel, "Rollout")}, GroupStanding: model.GroupStanding{Waiting: []model.Waiting{never}}}, want: Member{Target: 2}},
@@ -41,7 +44,12 @@ func TestWhoCannotGrow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := row.group
 			g.ID, g.Pool, g.Max, g.HasTemplate, g.Expected = "g", "p", 9, true, 2
-			s := &model.Snapshot{Now: now, Groups: []model.Group{g}, Pools: []provider.Pool{{ID: "p", Max: 9}}}
+			sizing := string(Equitable)
+			if row.whole {
+				sizing = ""
+			}
+			s := &model.Snapshot{Now: now, Groups: []model.Group{g}, Pools: []provider.Pool{
+				{ID: "p", Max: 9, Sizing: sizing}}}
 			if d := cmp.Diff([]Member{row.want}, Of(s)[0].Members); d != "" {
 				t.Error("(-want +got):", d)
 			}
