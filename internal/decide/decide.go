@@ -262,6 +262,7 @@ func (m *maker) begin() {
 // finish sorts the plan, and says when time alone would change it.
 func (m *maker) finish() model.Plan {
 	m.wakeAt(m.room.Wake)
+	m.wakeAt(m.room.World.Wake())
 	m.wakeAt(m.snap.SettledUntil)
 	for i := range m.snap.Nodes {
 		if m.snap.Nodes[i].Kind == model.Booting {

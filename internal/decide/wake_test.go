@@ -22,6 +22,12 @@ func TestWakes(t *testing.T) {
 		{"a pod that came for an evicted one has lacked a node for long", "last eviction of=api age=30s\n" +
 			"pods api count=1 cpu=100m gated age=20s", 0, model.Patience - 20*time.Second},
 		{"nothing is written on a node for a while", "", time.Minute, time.Minute},
+		{"a pod of a drain that failed ends soon", "failed n2 age=4s why=EvictionRefused\n" +
+			"pods gone count=1 cpu=100m node=n2 ends=50s", 0, 20 * time.Second},
+		{"a pod of a drain that failed is late", "failed n2 age=4s why=EvictionRefused\n" +
+			"pods gone count=1 cpu=100m node=n2 ends=10s", time.Minute, 20 * time.Second},
+		{"a drain that failed is over for long enough", "failed n2 age=4s why=EvictionRefused\n" +
+			"pods gone count=1 cpu=100m node=n2 ends=5m", 0, 56 * time.Second},
 		{"a node is not unneeded for long enough yet", "", 0, 10 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

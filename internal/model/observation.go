@@ -135,8 +135,14 @@ const (
 
 // EndsSoon reports whether a pod that is being deleted leaves its room soon.
 func (p *Pod) EndsSoon(now time.Time) bool {
-	left := time.Unix(p.Ends, 0).Sub(now)
-	return p.Flags&Terminating != 0 && left <= soonest && left > -overdue
+	from, until := p.Soon()
+	return p.Flags&Terminating != 0 && !now.Before(from) && now.Before(until)
+}
+
+// Soon is from when until when a pod that is being deleted ends soon.
+func (p *Pod) Soon() (from, until time.Time) {
+	end := time.Unix(p.Ends, 0)
+	return end.Add(-soonest), end.Add(overdue)
 }
 
 // DaemonSet is what puts a pod onto every node that it fits.

@@ -57,6 +57,7 @@ type World struct {
 	panicked []Panicked
 	looked   int           // looks since the last step that was made of them
 	limit    int           // of steps; zero: none
+	wake     time.Time     // when time alone changes what is on a node
 	counter  *atomic.Int64 // how many steps were taken, for CountSteps
 	moves    []placement   // by Movers: pods that left a node have a negative count
 	puts     []Put         // the answer of the last move
@@ -300,6 +301,7 @@ func (w *World) loadNode(i int) {
 		}
 	}
 	n.returns = n.kind == OnReturning
+	w.passes(sn)
 	n.free = w.shapes[n.shape].total
 	for _, b := range n.batches {
 		n.free.take(&w.classes[b.Class], int64(b.Count))
@@ -355,6 +357,36 @@ func (w *World) isBack(n *model.Node) bool {
 	at := n.Standing.Failed.At
 	return !at.IsZero() && w.snap.Now.Sub(at) < rollbackTime && len(w.endSoon(n)) > 0
 }
+
+// passes notes when time alone changes what is on a node that was given back a short while ago. While pods are being
+// evicted each of them tells by its end.
+func (w *World) passes(n *model.Node) {
+	d, at := n.Standing.Drain, n.Standing.Failed.At
+	if d != nil && d.Stage == model.RollingBack {
+		at = d.Since
+	}
+	if at.IsZero() || w.snap.Now.Sub(at) >= rollbackTime {
+		return
+	}
+	w.changes(at.Add(rollbackTime))
+	for i := range n.Bound {
+		if p := &n.Bound[i]; p.Flags&model.Terminating != 0 {
+			from, until := p.Soon()
+			w.changes(from)
+			w.changes(until)
+		}
+	}
+}
+
+// changes notes a time at which the world is another without any event.
+func (w *World) changes(at time.Time) {
+	if at.After(w.snap.Now) && (w.wake.IsZero() || at.Before(w.wake)) {
+		w.wake = at
+	}
+}
+
+// Wake is when time alone changes what is on a node, zero if it does not.
+func (w *World) Wake() time.Time { return w.wake }
 
 // endSoon are the pods of a node that end soon, by class. They leave their room before another
 // node could have come for those that were made in their place.
