@@ -71,6 +71,23 @@ func tempted(j *Judge, e *Event) {
 	}
 }
 
+// timedOut reports whether the time of a unit that has not come was over within a span. Pods that came before what was
+// bought since may have had its room.
+func (t *truth) timedOut(from, until time.Time, patience time.Duration) bool {
+	for _, g := range t.groups {
+		for _, o := range g.growths {
+			end := o.at.Add(patience)
+			if end.Before(from) || end.After(until) {
+				continue
+			}
+			if slices.ContainsFunc(o.units, func(u *unit) bool { return !u.over }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
 // taken the room that was bought, pods of other classes that came later, all are counted together. Pods of
 // other classes whose nodes came as others than was promised may take more of it than their number tells:
@@ -116,7 +133,7 @@ func once(j *Judge, e *Event) {
 		m := t.machines[id]
 		over := m.lost.Add(j.flags.ProvisionTime)
 		return !m.lost.IsZero() && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
-	})
+	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime)
 	own, all := 0, 0
 	for _, p := range t.pods {
 		if n := t.nodes[p.node]; n != nil && !p.own && n.tainted != "" {
