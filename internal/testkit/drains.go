@@ -89,7 +89,9 @@ func (s *Scenario) drain(a args) {
 	if d.Occupied && slices.Contains([]model.Stage{model.Evicting, model.Removing, model.Removed}, d.Stage) {
 		cordon = "yes"
 	}
-	s.dress(n, d, a.oneOf("cordon", cordon, "yes", "no") == "yes")
+	if far := a.oneOf("cordon", cordon, "yes", "no") == "yes"; !a.has("bare") { // bare: nothing of it is written on the node
+		s.dress(n, d, far)
+	}
 }
 
 // home is the group and the instance of a node, empty if it has none.

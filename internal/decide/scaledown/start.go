@@ -161,6 +161,11 @@ func (b *starts) held(c *candidate) *model.Verdict {
 	if n.Standing.AwaitVersion != "" || n.Standing.Busy != nil {
 		return &model.Verdict{Reason: model.ResourceVersionNotYetSeen}
 	}
+	if n.Standing.Drain != nil && n.Kind != model.Leaving {
+		// Its taint could not be written for sure, nor taken away. A taint that is begun now would be of no removal.
+		return &model.Verdict{Reason: model.Cooldown, Detail: "whether its last removal is taken back is not known yet",
+			Fix: "an answer of the API server"}
+	}
 	if until := n.Standing.TaintAfter; until.After(b.Snapshot.Now) {
 		return &model.Verdict{Reason: model.Cooldown, Detail: "its taint could not be written", Until: until, Fix: "time"}
 	}
