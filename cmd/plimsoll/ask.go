@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,6 +64,9 @@ func decided(c *clusterfile.Cluster, s *start) (model.Cycle, error) {
 // cluster is nil where the help was asked for.
 func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, error) {
 	ctx, told := cmd.Context(), cmd.ErrOrStderr()
+	if err := q.suppose.misused(slices.Contains(q.from.files, "-")); err != nil {
+		return nil, nil, err
+	}
 	c, err := q.from.read(ctx, cmd.InOrStdin())
 	if err != nil {
 		return nil, nil, err
@@ -81,8 +84,10 @@ func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, err
 	if c != nil {
 		tellIdle(q.flags, told)
 	}
-	c, err = q.cluster(ctx, s, c, told)
-	return c, s, err
+	if c, err = q.from.complete(ctx, s, c, told); err != nil {
+		return nil, nil, err
+	}
+	return c, s, q.suppose.apply(c, &s.config.Prices.First, cmd.InOrStdin(), told)
 }
 
 // tellIdle names the flags that were given and have no effect, since the cluster is read from files.
@@ -90,18 +95,4 @@ func tellIdle(flags *config.Flags, told io.Writer) {
 	if idle := flags.Reaching(); len(idle) > 0 {
 		cli.Tell(told, "note", "without effect beside --filename (-f): "+strings.Join(idle, ", "))
 	}
-}
-
-// cluster is the one that was read, or the live one, as it is supposed to be.
-func (q *question) cluster(
-	ctx context.Context, s *start, read *clusterfile.Cluster, told io.Writer,
-) (*clusterfile.Cluster, error) {
-	c, err := q.from.complete(ctx, s, read, told)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.suppose.apply(c, &s.config.Prices.First, told); err != nil {
-		return nil, err
-	}
-	return c, nil
 }

@@ -58,6 +58,9 @@ func (s *clusterSource) read(ctx context.Context, stdin io.Reader) (*clusterfile
 	if len(s.files) == 0 {
 		return nil, nil
 	}
+	if slices.Contains(s.files, "") {
+		return nil, misusef("--filename (-f) is empty: name a file or a folder, or - for standard input")
+	}
 	return clusterfile.Read(ctx, s.files, stdin)
 }
 

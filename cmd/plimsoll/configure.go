@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/config"
 	"github.com/plimsoll-dev/plimsoll/internal/config/v1alpha1"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 )
 
 func configCommand() *cobra.Command {
@@ -141,14 +143,17 @@ groups of that cluster, and what the groups are by them at the cluster's time.`,
 		case from.groups != "":
 			return misusef("--groups has no effect without -f")
 		}
-		wrong := 0
+		var wrong []string
 		for _, file := range args {
 			_, c, warnings, err := readAlone(file)
 			for _, w := range warnings {
 				cli.Tell(cmd.ErrOrStderr(), "warning", w)
 			}
+			if err != nil && len(args) == 1 {
+				return err
+			}
 			if err != nil {
-				wrong++
+				wrong = append(wrong, file)
 				fmt.Fprintln(cmd.ErrOrStderr(), cli.ErrorText(err))
 				continue
 			}
@@ -159,8 +164,9 @@ groups of that cluster, and what the groups are by them at the cluster's time.`,
 				}
 			}
 		}
-		if wrong > 0 {
-			return fmt.Errorf("%d of %d files cannot be used", wrong, len(args))
+		if len(wrong) > 0 {
+			return fmt.Errorf("%d of %d files cannot be used, each for what is said of it above: %s", len(wrong), len(args),
+				spelling.All(wrong))
 		}
 		return nil
 	}
@@ -172,6 +178,9 @@ func files(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most >= 0 && len(args) > most {
 			return misusef("%d arguments are given; want %s", len(args), cmd.UseLine())
+		}
+		if slices.Contains(args, "") {
+			return misusef("the name of a file is empty; want %s", cmd.UseLine())
 		}
 		return nil
 	}

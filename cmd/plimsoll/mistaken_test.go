@@ -146,7 +146,8 @@ func TestNamesThatAreNone(t *testing.T) {
 	}{
 		{[]string{"explain", "node", "", "-f", shop}, "give one name: plimsoll explain node NAME", exitUsage},
 		{[]string{"explain", "pod", "", "-f", shop}, "give one name: plimsoll explain pod", exitUsage},
-		{[]string{"plan", "-f", ""}, "the name of a file is empty", exitError},
+		{[]string{"plan", "-f", ""}, "--filename (-f) is empty", exitUsage},
+		{[]string{"config", "validate", ""}, "the name of a file is empty", exitUsage},
 		{[]string{"dump", "-f", shop, "-o", "json"}, "json is a format: name a file such as cluster.json", exitUsage},
 	} {
 		var told bytes.Buffer

@@ -109,7 +109,7 @@ func flagMistake(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
 	if name == "f" || name == "filename" {
-		did = ": a cluster in a file is read by plan, by explain pod, node and group, by budgets and by dump;"
+		did = ": a cluster in a file is read by plan, by explain pod, node and group, by budgets, groups and dump;"
 	} else if near := spelling.Nearest(name, names); near != "" {
 		did = fmt.Sprintf(": did you mean --%s?", near)
 	}

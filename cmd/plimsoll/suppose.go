@@ -38,12 +38,45 @@ func (s *supposition) bind(set *pflag.FlagSet) {
 // any reports whether something is supposed.
 func (s *supposition) any() bool { return len(s.groups)+len(s.pods)+len(s.without) > 0 }
 
-// apply changes the cluster, and the prices by which is decided.
-func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Writer) error {
+// misused is an error in what is supposed that can be seen before a cluster is read. read: standard input has it.
+func (s *supposition) misused(read bool) error {
 	for i, name := range s.without {
 		if slices.Contains(s.without[:i], name) {
 			return misusef("--remove-node=%s is given twice", name)
 		}
+		if strings.Contains(name, ",") {
+			return misusef("--remove-node=%s: give the flag once for each node, as --remove-node=%s", name,
+				strings.ReplaceAll(name, ",", " --remove-node="))
+		}
+	}
+	for _, text := range s.pods {
+		n, file, err := toAdd(text)
+		switch {
+		case err != nil:
+			return misusef("--add-pods=%s: %w", text, err)
+		case n > mostAdded:
+			return misusef("--add-pods=%s: at most %d pods can be added", text, mostAdded)
+		case file == "-" && read:
+			return misusef("--add-pods=%s: standard input is given twice, and can be read once", text)
+		}
+		read = read || file == "-"
+	}
+	return nil
+}
+
+// toAdd reads the value of --add-pods.
+func toAdd(text string) (n int, file string, err error) {
+	count, file, ok := strings.Cut(text, "=")
+	n, err = strconv.Atoi(count)
+	if !ok || err != nil || n < 1 || file == "" {
+		return 0, "", errors.New("want N=FILE, such as 100=pod.yaml")
+	}
+	return n, file, nil
+}
+
+// apply changes the cluster, and the prices by which is decided.
+func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, stdin io.Reader, told io.Writer) error {
+	for _, name := range s.without {
 		lost, err := c.RemoveNode(name)
 		if err != nil {
 			return misusef("--remove-node=%s: %w", name, err)
@@ -53,13 +86,14 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 				strings.Join(lost, ", ")))
 		}
 	}
+	var notes []string
 	for _, text := range s.groups {
 		note, err := setGroup(c, p, text)
 		if err != nil {
 			return misusef("--set=%s: %w", text, err)
 		}
 		if note != "" {
-			cli.Tell(told, "note", fmt.Sprintf("--set=%s: %s", text, note))
+			notes = append(notes, fmt.Sprintf("--set=%s: %s", text, note))
 		}
 	}
 	for _, text := range s.groups {
@@ -67,16 +101,12 @@ func (s *supposition) apply(c *clusterfile.Cluster, p **model.Prices, told io.Wr
 			return misusef("--set=%s: %w", text, err)
 		}
 	}
+	for _, note := range notes {
+		cli.Tell(told, "note", note)
+	}
 	for _, text := range s.pods {
-		count, file, ok := strings.Cut(text, "=")
-		n, err := strconv.Atoi(count)
-		if !ok || err != nil || n < 1 || file == "" {
-			return misusef("--add-pods=%s: want N=FILE, such as 100=pod.yaml", text)
-		}
-		if n > mostAdded {
-			return misusef("--add-pods=%s: at most %d pods can be added", text, mostAdded)
-		}
-		added, err := c.AddPods(n, file)
+		n, file, _ := toAdd(text) // misused has told
+		added, err := c.AddPods(n, file, stdin)
 		if err != nil {
 			return fmt.Errorf("--add-pods=%s: %w", text, err)
 		}
@@ -124,7 +154,7 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note strin
 				spelling.Meant(key, settable, "of a group "+spelling.All(settable)+" can be set"))
 		}
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || key != "max" && n > clusterfile.MostNodes {
+		if err != nil || n < 0 || n > clusterfile.MostNodes {
 			return "", fmt.Errorf("%s: want a number of nodes, at most %d, not %q", key, clusterfile.MostNodes, value)
 		}
 		*field = n

@@ -28,6 +28,8 @@ func TestWhatNoClusterIs(t *testing.T) {
 		machines("{id: i, state: Running}, {id: i, state: Running}"): at +
 			`[1].id: "i" is there twice, as inventory.groups[0].instances[0]`,
 		dumpHead + "inventory: {groups: []}\n":             "stdin:1: Dump: inventory.asOf: missing",
+		dumpHead + "memory: x\n":                           "stdin:1: Dump: memory: want a map of fields, not a text",
+		dumpHead + "memory: {version: {}}\n":               "stdin:1: Dump: memory.version: want a whole number, not a map",
 		dumpHead + "inventory: {asOf: null, groups: []}\n": "stdin:1: Dump: inventory.asOf: missing",
 		dumpHead + "inventory: {asOf: \"2026-01-01T00:00:01Z\"}\n": "Dump: inventory.asOf: 2026-01-01T00:00:01Z is after " +
 			"the time of the dump, 2026-01-01T00:00:00Z",

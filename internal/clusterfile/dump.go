@@ -2,6 +2,7 @@ package clusterfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/report/status"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -60,6 +62,9 @@ func readDump(data []byte) (parsed, error) {
 	out := parsed{dump: &d, groups: d.Inventory}
 	if len(d.Memory) > 0 {
 		memory, err := status.ParseMemory(string(d.Memory), d.Written)
+		if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return parsed{}, fmt.Errorf("%s: %s: %s", dumpKind, below("memory", typed.Field), spelling.Mistyped(typed))
+		}
 		if err != nil {
 			return parsed{}, fmt.Errorf("%s: memory: %w", dumpKind, err)
 		}

@@ -1,9 +1,6 @@
 package clusterfile
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -103,40 +100,19 @@ func filesOf(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// stdinName is how standard input is called in errors.
-const stdinName = "stdin"
-
 // readFile hands over the objects of a file, which may be packed.
 func readFile(name string, stdin io.Reader, emit func(piece) error) error {
-	in, written := stdin, time.Now()
-	if name == "-" {
-		name = stdinName
-	} else {
-		file, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("read a cluster: %w", err)
-		}
-		defer file.Close()
-		in = file
-		if info, err := file.Stat(); err == nil {
-			written = info.ModTime()
-		}
+	in, err := opened(name, stdin)
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return fmt.Errorf("read a cluster: %w", err)
 	}
-	buffered := bufio.NewReader(in)
-	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		plain, err := gzip.NewReader(buffered)
-		if err != nil {
-			return fmt.Errorf("unpack %s: %w", name, err)
-		}
-		buffered = bufio.NewReader(plain)
+	if err != nil {
+		return err
 	}
-	held := &bounded{in: buffered, mostAll: mostBytes, mostInOne: mostInOne}
-	// Read as what it is not, it would be an empty cluster.
-	if mark, _ := buffered.Peek(2); bytes.Equal(mark, []byte{0xff, 0xfe}) || bytes.Equal(mark, []byte{0xfe, 0xff}) {
-		return fmt.Errorf("read %s: it is UTF-16, as some shells write files; write it as UTF-8", name)
-	}
-	return split(name, held, func(p piece) error {
-		held.one, p.written = 0, written
+	defer in.close()
+	held := &bounded{in: in, mostAll: mostBytes, mostInOne: mostInOne}
+	return split(in.name, held, func(p piece) error {
+		held.one, p.written = 0, in.written
 		return emit(p)
 	})
 }
@@ -304,6 +280,11 @@ func (b *builder) built(files []string) (*Cluster, error) {
 		if len(c.Skipped) > 0 {
 			what = fmt.Sprintf("it has none of the objects that are needed, only %s",
 				strings.Join(slices.Sorted(maps.Keys(c.Skipped)), ", "))
+		}
+		for i := range files {
+			if files[i] == "-" {
+				files[i] = stdinName
+			}
 		}
 		return nil, fmt.Errorf("read a cluster from %s: %s", strings.Join(files, ", "), what)
 	}

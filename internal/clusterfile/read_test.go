@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -108,6 +109,10 @@ func TestForms(t *testing.T) {
 		"flow style":            `{apiVersion: v1, kind: List, items: [` + nodeJSON + "," + podJSON + `]}` + "\n---\n# end\n",
 		"json after a marker":   "---\n" + nodeJSON + "\n---\n" + podJSON,
 		"json objects":          nodeJSON + "\n" + podJSON,
+		"json, then yaml":       nodeJSON + "\n---\n" + podYAML,
+		"json, then json":       nodeJSON + " # one\n---\n# two\n---\n" + podJSON + "\n...\n",
+		"json, then a comment":  podJSON + nodeJSON + "\n# end",
+		"json, then on a line":  nodeJSON + "\n--- " + podJSON + "\n",
 		"json list":             `{"apiVersion":"v1","items":[` + nodeJSON + "," + podJSON + `],"kind":"List"}`,
 		"typed lists, kind last": `{"items":[{"metadata":{"name":"n1"}}],"kind":"NodeList","apiVersion":"v1"}` +
 			`{"items":[{"metadata":{"name":"p1","namespace":"shop"}}],"kind":"PodList","apiVersion":"v1"}`,
@@ -117,7 +122,8 @@ func TestForms(t *testing.T) {
 		"twice":  nodeYAML + "---\n" + podYAML + "---\n" + nodeYAML,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff([]string{"Node /n1", "Pod shop/p1"}, names(t, mustRead(t, text))); diff != "" {
+			got := slices.Sorted(slices.Values(names(t, mustRead(t, text))))
+			if diff := cmp.Diff([]string{"Node /n1", "Pod shop/p1"}, got); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 		})
@@ -271,6 +277,8 @@ func TestMistakes(t *testing.T) {
 		"json, wrong type, indented":     {"{\n  \"kind\": \"Pod\",\n  \"apiVersion\":\n    \"v1\",\n  \"metadata\": {\"name\": \"p\"},\n  \"spec\": {\n    \"nodeName\": []\n  }\n}\n", "stdin:7: Pod p: spec.nodeName: want a text, not a list"},
 		"json, after a long list":        {"{\"items\": [\n" + strings.Repeat(podJSON+",\n", 2000) + "{\"kind\": \"Node\",\n\"apiVersion\": \"v1\",\n\"metadata\":\n {\"name\": 7}}]}", "stdin:2005: Node: metadata.name: want a text, not a number"},
 		"json in yaml's clothes":         {"---\n{\"kind\": \"Node\",\n\"apiVersion\": \"v1\",\n\"metadata\": {\"name\": 7}}", "stdin:2: Node: metadata.name: want a text, not a number"},
+		"yaml after json":                {nodeJSON + "\n# two\n---\n\n" + nodeYAML + "spec: []\n", "stdin:6: Node n1: spec: "},
+		"json after json":                {nodeJSON + "\n---\n" + podJSON + "\n---\n{\"kind\":\"Node\",\"apiVersion\":\"v1\",\n\"metadata\":7}", "stdin:6: Node: metadata: "},
 		"json list of lists":             {listOfLists, "stdin:4: Node: metadata.name: want a text, not a number"},
 		"items of a number":              {"{\"items\": [\n{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}},\n\n7]}", "stdin:4: not a Kubernetes object"},
 		"items is no array":              {"{\"items\":\n{}}", "stdin:2: items: an array was expected"},
@@ -278,7 +286,7 @@ func TestMistakes(t *testing.T) {
 		"an array":                       {"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\"}}\n[]", "stdin:2: an object was expected, and not ["},
 		"no name":                        {"apiVersion: v1\nkind: Node\n", "stdin:1: Node: metadata.name: missing"},
 		"a word":                         {"\n\nhello\n", "stdin:3: not a Kubernetes object"},
-		"nothing":                        {"", "read a cluster from -: no Kubernetes objects are in it"},
+		"nothing":                        {"", "read a cluster from stdin: no Kubernetes objects are in it"},
 		"nothing needed":                 {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", "only Secret"},
 		"groups twice":                   {"groups: []\n---\ngroups: []\n", "stdin has node groups twice"},
 		"no apiVersion":                  {nodeYAML + "---\nkind: Node\nmetadata: {name: b}\n", "stdin:6: Node b: apiVersion: missing"},
@@ -326,7 +334,7 @@ func TestTooMuch(t *testing.T) {
 		}
 	}
 	var c clusterfile.Cluster
-	if _, err := c.AddPods(1, "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
+	if _, err := c.AddPods(1, "/dev/zero", nil); err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
 		t.Error(err)
 	}
 }
@@ -338,6 +346,27 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("x"), len(p))), nil }
+
+// TestACutPackedFile: it says that it is cut off, wherever it is.
+func TestACutPackedFile(t *testing.T) {
+	var whole bytes.Buffer
+	pack := gzip.NewWriter(&whole)
+	for i := range 2000 {
+		pod := strings.ReplaceAll(podYAML, "p1", fmt.Sprintf("p%d", i*i*i))
+		if _, err := pack.Write([]byte(pod + "---\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pack.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{5, whole.Len() / 2, whole.Len() - 1} {
+		_, err := clusterfile.Read(t.Context(), []string{"-"}, bytes.NewReader(whole.Bytes()[:n]))
+		if err == nil || !strings.Contains(err.Error(), "stdin: the packed file is cut off") {
+			t.Errorf("%d of %d bytes: %v", n, whole.Len(), err)
+		}
+	}
+}
 
 // TestAnEndWhileReading: nothing waits for input that does not come.
 func TestAnEndWhileReading(t *testing.T) {

@@ -64,11 +64,11 @@ func split(file string, r io.Reader, emit func(piece) error) error {
 	start, err := in.Peek(in.Size())
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
-		return fmt.Errorf("read %s: %w", file, err)
+		return readError(file, err)
 	case looksLikeJSON(start):
 		return splitJSON(file, in, emit)
 	}
-	return splitYAML(file, in, emit)
+	return splitYAML(file, in, 1, emit)
 }
 
 // looksLikeJSON reports whether a file begins with an object of JSON: a brace and, unlike an object of YAML
@@ -107,9 +107,13 @@ func (l *lines) to(offset int64) int {
 // end is the offset up to which everything was read.
 func (l *lines) end() int64 { return l.at + int64(len(l.open)-l.done) }
 
-// splitJSON reads objects that follow each other.
+// splitJSON reads objects that follow each other, and the documents of YAML that may follow them.
 func splitJSON(file string, in io.Reader, emit func(piece) error) error {
-	return (&jsonSplitter{file: file, emit: emit}).all(in, 1)
+	s := &jsonSplitter{file: file, emit: emit}
+	if err := s.all(in, 1); err != nil || s.rest == nil {
+		return err
+	}
+	return splitYAML(file, bufio.NewReader(s.rest), s.lines.to(s.dec.InputOffset()), emit)
 }
 
 type jsonSplitter struct {
@@ -119,6 +123,8 @@ type jsonSplitter struct {
 	emit  func(piece) error
 	// within: only items of lists are wanted.
 	within bool
+	// rest is what follows the last object where that is a document of YAML.
+	rest io.Reader
 }
 
 // all reads to the end of what begins at a line.
@@ -132,6 +138,14 @@ func (s *jsonSplitter) all(in io.Reader, line int) error {
 			return nil
 		case err != nil:
 			return err
+		}
+		if s.within || !s.dec.More() {
+			continue
+		}
+		next := bufio.NewReader(s.dec.Buffered())
+		if first, _ := next.Peek(1); bytes.ContainsAny(first, "-.#") { // a marker, or a comment
+			s.rest = io.MultiReader(next, in)
+			return nil
 		}
 	}
 }
@@ -316,9 +330,9 @@ func metaOf(data []byte) (typeMeta, error) {
 
 // splitYAML reads documents with a line --- between them. The items of a list in block style, as
 // kubectl writes it, are taken apart by their indentation; anything else is a document as a whole.
-func splitYAML(file string, in *bufio.Reader, emit func(piece) error) error {
+func splitYAML(file string, in *bufio.Reader, line int, emit func(piece) error) error {
 	s := &yamlSplitter{file: file, emit: emit}
-	for line := 1; ; line++ {
+	for ; ; line++ {
 		text, err := in.ReadBytes('\n')
 		if len(text) > 0 {
 			if err := s.take(line, text); err != nil {
@@ -329,7 +343,7 @@ func splitYAML(file string, in *bufio.Reader, emit func(piece) error) error {
 			return s.end()
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", file, err)
+			return readError(file, err)
 		}
 	}
 }

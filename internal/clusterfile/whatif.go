@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,9 +51,9 @@ type template struct {
 }
 
 // AddPods adds pods that wait for a node, count like each that a file has: a Pod, or what makes pods (a
-// Deployment, say), and says what they are called. The scheduler has refused them.
-func (c *Cluster) AddPods(count int, file string) (added []string, err error) {
-	pods, err := podsIn(file)
+// Deployment, say), and says what they are called. The file is standard input for "-". The scheduler has refused them.
+func (c *Cluster) AddPods(count int, file string, stdin io.Reader) (added []string, err error) {
+	pods, err := podsIn(file, stdin)
 	if err != nil {
 		return nil, fmt.Errorf("read the pods to add: %w", err)
 	}
@@ -64,14 +64,14 @@ func (c *Cluster) AddPods(count int, file string) (added []string, err error) {
 }
 
 // podsIn are the pods that a file describes, one or more.
-func podsIn(name string) (pods []*corev1.Pod, err error) {
-	file, err := os.Open(name)
+func podsIn(file string, stdin io.Reader) (pods []*corev1.Pod, err error) {
+	in, err := opened(file, stdin)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	held := &bounded{in: file, mostAll: mostInOne, mostInOne: mostInOne}
-	err = split(name, held, func(p piece) error {
+	defer in.close()
+	held := &bounded{in: in, mostAll: mostInOne, mostInOne: mostInOne}
+	err = split(in.name, held, func(p piece) error {
 		data, err := p.json()
 		if data == nil || err != nil {
 			return err
@@ -84,7 +84,7 @@ func podsIn(name string) (pods []*corev1.Pod, err error) {
 		return nil
 	})
 	if err == nil && len(pods) == 0 {
-		err = fmt.Errorf("%s has none", name)
+		err = fmt.Errorf("%s has none", in.name)
 	}
 	return pods, err
 }

@@ -1,6 +1,9 @@
 package clusterfile_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +23,7 @@ func TestAddedPodsAddUp(t *testing.T) {
 	}
 	c := clusterfile.Cluster{}
 	for _, n := range []int{2, 3} {
-		if _, err := c.AddPods(n, file); err != nil {
+		if _, err := c.AddPods(n, file, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +55,7 @@ func TestMistakesInAddedPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := clusterfile.Cluster{}
-			_, err := c.AddPods(1, file)
+			_, err := c.AddPods(1, file, nil)
 			if err == nil || !strings.Contains(err.Error(), file+x.want) {
 				t.Errorf("add pods of %q: error %v, want one with %q", x.text, err, x.want)
 			}
@@ -60,6 +63,29 @@ func TestMistakesInAddedPods(t *testing.T) {
 				t.Errorf("%d pods were added all the same", len(c.Objects))
 			}
 		})
+	}
+}
+
+// TestPodsOfStandardInput: pods to add come from there as from a file, packed or not; a folder is named once.
+func TestPodsOfStandardInput(t *testing.T) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	text := "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c}]}\n"
+	if _, err := zip.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []io.Reader{strings.NewReader(text), &packed} {
+		if added, err := new(clusterfile.Cluster).AddPods(2, "-", in); err != nil || len(added) != 1 {
+			t.Errorf("added %v, error %v", added, err)
+		}
+	}
+	dir := t.TempDir()
+	_, err := new(clusterfile.Cluster).AddPods(1, dir, nil)
+	if want := "read the pods to add: read " + dir + ": is a directory"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
@@ -73,6 +99,10 @@ func TestUTF16IsRefused(t *testing.T) {
 		_, err := clusterfile.Read(t.Context(), []string{file}, nil)
 		if err == nil || !strings.Contains(err.Error(), "UTF-16") {
 			t.Errorf("%s: %v", name, err)
+		}
+		_, err = new(clusterfile.Cluster).AddPods(1, file, nil)
+		if err == nil || !strings.Contains(err.Error(), "UTF-16") {
+			t.Errorf("%s, of pods to add: %v", name, err)
 		}
 	}
 }
