@@ -68,7 +68,7 @@ func (c *Cluster) copied() (*Cluster, error) {
 	if err := Write(&text, &lone, JSON); err != nil {
 		return nil, fmt.Errorf("copy the cluster: %w", err)
 	}
-	b := &builder{cluster: Cluster{Skipped: map[string]int{}}, at: map[key]int{}}
+	b := newBuilder()
 	err := split("the cluster", &text, func(p piece) error {
 		all, err := p.parse()
 		for _, each := range all {

@@ -1,6 +1,8 @@
 package clusterfile_test
 
 import (
+	"bytes"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +50,50 @@ func TestWhatNoClusterIs(t *testing.T) {
 		if _, err := read(t, budget(spec)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestADumpThatIsCutOff: it is refused wherever it was cut, also between two documents. What was taken out or added by
+// hand is not, and neither is a dump that says no numbers.
+func TestADumpThatIsCutOff(t *testing.T) {
+	salt := [32]byte{1}
+	all := mustRead(t, dumpHead+"---\n"+nodeYAML+"---\n"+podYAML+"---\n"+strings.ReplaceAll(podYAML, "p1", "p2"))
+	secret, err := all.Anonymize(salt, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*clusterfile.Cluster{all, secret} {
+		var out bytes.Buffer
+		if err := clusterfile.Write(&out, c, clusterfile.YAML); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String()
+		if mustRead(t, strings.TrimSuffix(text, "\n")); !strings.Contains(text, "objects:\n  Node: 1\n  Pod: 2\n") {
+			t.Errorf("a dump that does not say what it has:\n%s", text)
+		}
+		lines := strings.SplitAfter(text, "\n")
+		for n := range lines[1 : len(lines)-2] {
+			if _, err := read(t, strings.Join(lines[:n+1], "")); err == nil {
+				t.Errorf("%d of %d lines are read as all:\n%s", n+1, len(lines), strings.Join(lines[:n+1], ""))
+			}
+		}
+		docs := strings.SplitAfter(text, "---\n") // nothing, the dump, a node, two pods, the end
+		for want, cut := range map[string]string{
+			"stdin: the file ends early: 2 Pods were written, 1 is here":  strings.Join(docs[:4], ""),
+			"stdin: the file ends early: 2 Pods were written, 0 are here": strings.Join(docs[:3], ""),
+			"stdin: the file ends early: 1 Node was written, 0 are here":  docs[1] + docs[3] + docs[4] + docs[5],
+			"stdin: the file ends early: its last document, DumpEnd, is ": strings.Join(docs[:5], ""),
+		} {
+			_, err := read(t, cut)
+			if early := (*clusterfile.CutOff)(nil); !errors.As(err, &early) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		}
+		fewer := strings.Replace(text, "objects:\n  Node: 1\n  Pod: 2\n", "", 1)
+		mustRead(t, strings.Join(strings.SplitAfter(fewer, "---\n")[:3], ""))
+		mustRead(t, strings.Replace(strings.Join(docs[:4], "")+docs[5], "  Pod: 2\n", "  Pod: 1\n", 1))
+		mustRead(t, text+"---\n"+strings.ReplaceAll(podYAML, "p1", "p3"))
+		mustRead(t, strings.Replace(text, "status: {}", "status: {phase: Succeeded}", 1))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,14 +17,15 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// The document with what is no Kubernetes object.
+// The document with what is no Kubernetes object, and the one that ends the file.
 const (
 	dumpGroup   = "plimsoll.dev"
 	dumpVersion = dumpGroup + "/v1alpha1"
 	dumpKind    = "Dump"
+	endKind     = "DumpEnd"
 )
 
-// dump is that document.
+// dump is the first document.
 type dump struct {
 	typeMeta     `json:",inline"`
 	Time         time.Time           `json:"time"`
@@ -37,6 +39,47 @@ type dump struct {
 	// Memory is as the status ConfigMap has it, and Written when it was written there.
 	Memory  json.RawMessage `json:"memory,omitempty"`
 	Written time.Time       `json:"memoryWritten,omitzero"`
+	// Objects says how many objects of each kind follow, and that a last document does. Without it neither is asked for.
+	Objects map[string]int `json:"objects,omitempty"`
+}
+
+// CutOff is the error of a dump that has fewer objects than were written.
+type CutOff struct {
+	File string
+	// Kind is the one of which most are missing; it is empty if the last document alone is.
+	Kind          string
+	Written, Here int
+}
+
+func (e *CutOff) Error() string {
+	what := "its last document, " + endKind + ", is missing"
+	if e.Kind != "" {
+		what = fmt.Sprintf("%s written, %d %s here", counted(e.Written, e.Kind), e.Here, spelling.Are(e.Here))
+	}
+	return fmt.Sprintf("%s: the file ends early: %s; if that is meant, take \"objects\" out of its first document",
+		e.File, what)
+}
+
+// counted is a number of objects that were written.
+func counted(n int, kind string) string {
+	if n == 1 {
+		return "1 " + kind + " was"
+	}
+	return fmt.Sprintf("%d %s were", n, spelling.Plural(kind))
+}
+
+// whole is an error if a dump's file has fewer objects than were written into it. here counts those that it has.
+func (d *dump) whole(file string, here map[string]int) error {
+	missing := &CutOff{File: file}
+	for _, kind := range slices.Sorted(maps.Keys(d.Objects)) {
+		if n := d.Objects[kind]; n-here[kind] > missing.Written-missing.Here {
+			missing.Kind, missing.Written, missing.Here = kind, n, here[kind]
+		}
+	}
+	if missing.Kind != "" || len(d.Objects) > 0 && here[endKind] == 0 {
+		return missing
+	}
+	return nil
 }
 
 // readDump reads the document and its memory.
@@ -78,7 +121,10 @@ func dumpOf(c *Cluster) (dump, error) {
 	d := dump{
 		typeMeta: typeMeta{dumpVersion, dumpKind}, Time: c.Time, Version: c.Version, Flags: c.Flags,
 		Anonymized: c.Anonymized, Listed: c.Listed, Unread: c.Unread, Inventory: cutGroups(c.Inventory),
-		InventoryErr: c.InventoryErr, Written: c.Memory.Written,
+		InventoryErr: c.InventoryErr, Written: c.Memory.Written, Objects: map[string]int{},
+	}
+	for _, obj := range c.Objects {
+		d.Objects[gvkOf(obj).Kind]++
 	}
 	text, err := status.MemoryText(c.Memory)
 	if err != nil {

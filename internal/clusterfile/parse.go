@@ -30,6 +30,7 @@ type parsed struct {
 	groups  *provider.Inventory
 	memory  *model.Memory
 	skipped string // a kind that is not read
+	kind    string // of what is read, also if nothing of it is kept
 	file    string
 	newest  time.Time
 }
@@ -154,6 +155,8 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 		return nil, fmt.Errorf("%s: apiVersion: %w", meta.Kind, err)
 	}
 	switch {
+	case meta.Kind == endKind && gv.Group == dumpGroup:
+		return []parsed{{kind: endKind}}, nil
 	case meta.Kind != dumpKind || gv.Group != dumpGroup:
 	case gv.String() != dumpVersion:
 		return nil, fmt.Errorf("%s: apiVersion: %q is not known; want %s. Read it with the Plimsoll that wrote it",
@@ -198,7 +201,7 @@ func taken(obj runtime.Object, kind string) (parsed, error) {
 	if !ok || meta.GetName() == "" {
 		return parsed{}, fmt.Errorf("%s: metadata.name: missing", kind)
 	}
-	out := parsed{newest: newest(obj, meta)}
+	out := parsed{newest: newest(obj, meta), kind: kind}
 	if m, ok := obj.(*corev1.ConfigMap); ok && m.Annotations[status.MemoryAnnotation] != "" {
 		memory, err := status.MemoryIn(m)
 		if err != nil {

@@ -28,7 +28,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Cluster, error
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{cluster: Cluster{Skipped: map[string]int{}}, at: map[key]int{}}
+	b := newBuilder()
 	err = pipeline(ctx, func(emit func(piece) error) error {
 		for _, name := range files {
 			if err := readFile(name, stdin, emit); err != nil {
@@ -220,10 +220,22 @@ type builder struct {
 	newest  time.Time
 	// groupsOf and dumpOf are the files that have them.
 	groupsOf, dumpOf string
+	// kinds counts what each file has, by kind.
+	kinds map[string]map[string]int
+}
+
+func newBuilder() *builder {
+	return &builder{cluster: Cluster{Skipped: map[string]int{}}, at: map[key]int{}, kinds: map[string]map[string]int{}}
 }
 
 func (b *builder) add(p parsed) error {
 	c := &b.cluster
+	if p.kind != "" {
+		if b.kinds[p.file] == nil {
+			b.kinds[p.file] = map[string]int{}
+		}
+		b.kinds[p.file][p.kind]++
+	}
 	for _, obj := range p.objects {
 		meta := obj.(metav1.Object)
 		k := key{reflect.TypeOf(obj), cache.ObjectName{Namespace: meta.GetNamespace(), Name: meta.GetName()}}
@@ -272,6 +284,9 @@ func errTwice(what, first, second string) error {
 func (b *builder) built(files []string) (*Cluster, error) {
 	c := &b.cluster
 	if d := b.dump; d != nil {
+		if err := d.whole(b.dumpOf, b.kinds[b.dumpOf]); err != nil {
+			return nil, err
+		}
 		c.Time, c.Version, c.Flags, c.Anonymized = d.Time, d.Version, d.Flags, d.Anonymized
 		c.Listed, c.Unread, c.InventoryErr = d.Listed, d.Unread, d.InventoryErr
 	}

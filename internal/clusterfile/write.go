@@ -53,6 +53,12 @@ func Write(w io.Writer, c *Cluster, form Form) error {
 			return fmt.Errorf("write the cluster: %w", err)
 		}
 	}
+	if len(c.Objects) > 0 {
+		text, err := json.Marshal(typeMeta{dumpVersion, endKind})
+		if err := put(between, text, err); err != nil {
+			return fmt.Errorf("write the cluster: %w", err)
+		}
+	}
 	if _, err := out.WriteString(last); err != nil {
 		return fmt.Errorf("write the cluster: %w", err)
 	}
