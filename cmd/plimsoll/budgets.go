@@ -24,6 +24,7 @@ func budgetsCommand() *cobra.Command {
 		if c == nil || err != nil {
 			return err
 		}
+		tellNoGroups(c, cmd.ErrOrStderr())
 		cycle, err := decided(c, s)
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func (s *clusterSource) bind(set *pflag.FlagSet) {
 			"templates; none: they are guessed from the nodes' labels")
 }
 
-// cluster reads the cluster. It tells a person, on told, what is missing and what is assumed.
+// cluster reads the cluster. It tells a person, on told, what is missing and what is assumed, the node groups included.
 func (s *clusterSource) cluster(ctx context.Context, from *start, stdin io.Reader, told io.Writer) (
 	*clusterfile.Cluster, error,
 ) {
@@ -50,7 +50,32 @@ func (s *clusterSource) cluster(ctx context.Context, from *start, stdin io.Reade
 	if err != nil {
 		return nil, err
 	}
-	return s.complete(ctx, from, read, told)
+	c, err := s.complete(ctx, from, read, told)
+	if err != nil {
+		return nil, err
+	}
+	tellNoGroups(c, told)
+	return c, nil
+}
+
+// tellNoGroups says why there are no node groups, beside an answer that does not.
+func tellNoGroups(c *clusterfile.Cluster, told io.Writer) {
+	switch _, err := c.Groups(); {
+	case err == nil:
+	case c.InventoryErr != "":
+		cli.Tell(told, "note", "the node groups could not be read ("+c.InventoryErr+"): nothing is bought or removed")
+	default:
+		cli.Tell(told, "note", "no node groups, and no label of a node that names one: nothing can be bought or removed; "+
+			groupsFrom(c))
+	}
+}
+
+// groupsFrom says what would give a cluster its node groups.
+func groupsFrom(c *clusterfile.Cluster) string {
+	if c.Live {
+		return "--cloud-provider=... reads them, or --groups=FILE has them"
+	}
+	return "--groups=FILE gives them"
 }
 
 // read reads the files; nil if none is given.
@@ -64,7 +89,8 @@ func (s *clusterSource) read(ctx context.Context, stdin io.Reader) (*clusterfile
 	return clusterfile.Read(ctx, s.files, stdin)
 }
 
-// complete gives the cluster of the files, else the live one, what it lacks.
+// complete gives the cluster of the files, else the live one, what it lacks. What it says without node groups, an answer
+// tells.
 func (s *clusterSource) complete(ctx context.Context, from *start, c *clusterfile.Cluster, told io.Writer) (
 	*clusterfile.Cluster, error,
 ) {
@@ -119,8 +145,7 @@ func (s *clusterSource) addGroups(ctx context.Context, c *clusterfile.Cluster) (
 	}
 	labels := c.GuessGroups()
 	if len(labels) == 0 {
-		return []string{"no node groups, and no label of a node that names one: nothing can be bought or removed; " +
-			"--groups=FILE gives them"}, nil
+		return nil, nil
 	}
 	return []string{fmt.Sprintf("the node groups are guessed from the label %s: minimum 0, no maximum, new nodes like "+
 		"the newest ready one; --groups=FILE gives them", strings.Join(labels, " or "))}, nil
@@ -132,7 +157,7 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &clusterfile.Cluster{Version: version, Unread: map[string]string{}}
+	c := &clusterfile.Cluster{Version: version, Live: true, Unread: map[string]string{}}
 	// 1. The cloud first: deciding knows that a node may be younger than that (rule L5).
 	if s.provider != nil {
 		if err := s.readGroups(ctx, c); err != nil {

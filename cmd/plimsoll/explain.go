@@ -120,7 +120,10 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 		if err := of.say(cmd.OutOrStdout(), since.told(cycle), s.config.Policy, name, format); err != nil {
 			return err
 		}
-		return withoutGroups("explain "+of.kind+" "+name, cycle.Snapshot.InventoryErr)
+		if cycle.Snapshot.InventoryErr == "" {
+			return nil
+		}
+		return withoutGroups("explain "+of.kind+" "+name, c)
 	}
 	return cmd
 }

@@ -71,13 +71,16 @@ func groupsOfFiles(cmd *cobra.Command, from *clusterSource, flags *config.Flags,
 		return err
 	}
 	tellIdle(flags, cmd.ErrOrStderr())
-	c, err := from.cluster(cmd.Context(), s, cmd.InOrStdin(), cmd.ErrOrStderr())
+	c, err := from.read(cmd.Context(), cmd.InOrStdin())
+	if err == nil {
+		c, err = from.complete(cmd.Context(), s, c, cmd.ErrOrStderr())
+	}
 	if err != nil {
 		return err
 	}
 	inv, err := c.Groups()
 	if err != nil {
-		return fmt.Errorf("read the node groups: %w", err)
+		return fmt.Errorf("list the node groups: %w", err)
 	}
 	return cli.Groups(cmd.OutOrStdout(), inv, pool.Read(inv), format)
 }

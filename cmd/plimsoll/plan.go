@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/ask"
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
@@ -53,22 +54,23 @@ func planNow(cmd *cobra.Command, q *question, format cli.Format) error {
 	if err := cli.Plan(cmd.OutOrStdout(), plan, format); err != nil {
 		return err
 	}
-	return planned(plan.InventoryError, plan.Changes)
+	return planned(plan.InventoryError, plan.Changes, c)
 }
 
-// withoutGroups is the error of an answer without node groups: what is missing of it is not known.
-func withoutGroups(what, why string) error {
-	if why == "" {
-		return nil
+// withoutGroups is the error of an answer without node groups: what is missing of it is not known. The answer has said
+// why they are missing.
+func withoutGroups(what string, c *clusterfile.Cluster) error {
+	if c.InventoryErr != "" {
+		return fmt.Errorf("%s without the node groups: the answer says why they could not be read", what)
 	}
-	return fmt.Errorf("%s without the node groups: %s", what, why)
+	return fmt.Errorf("%s without the node groups: no label of a node names one; %s", what, groupsFrom(c))
 }
 
 // planned makes the exit code of what a plan says.
-func planned(inventoryError string, changes bool) error {
+func planned(inventoryError string, changes bool, c *clusterfile.Cluster) error {
 	switch {
 	case inventoryError != "": // that nothing would change is not known
-		return withoutGroups("plan", inventoryError)
+		return withoutGroups("plan", c)
 	case changes:
 		return errChanges
 	}
@@ -96,5 +98,5 @@ func planUntilRest(cmd *cobra.Command, q *question, format cli.Format) error {
 	if err := cli.Course(cmd.OutOrStdout(), course, format); err != nil {
 		return err
 	}
-	return planned(course.Last.InventoryError, course.Changes())
+	return planned(course.Last.InventoryError, course.Changes(), c)
 }

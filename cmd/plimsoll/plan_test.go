@@ -161,3 +161,30 @@ func TestThePlanOfADumpIsTheLivePlan(t *testing.T) {
 		}
 	}
 }
+
+// TestLiveWithoutAProvider: what would read the node groups is named, once on standard output and once at the end.
+func TestLiveWithoutAProvider(t *testing.T) {
+	c := testkit.New()
+	c.AddNode(testkit.Node("n1", "4", "16Gi", nil), "")
+	c.Bound(testkit.Pod("shop", "web", "500m", "1Gi", nil), 1, "n1")
+	url := serveObjects(t, c.Objects(), &corev1.ConfigMap{})
+	for _, x := range []struct {
+		line, out, told string
+	}{
+		{"plan", "Nothing is bought or removed: the node groups could not be read: --cloud-provider=... reads them, and is not " +
+			"given\n", "plimsoll: plan without the node groups: no label of a node names one; --cloud-provider=... reads them, " +
+			"or --groups=FILE has them\n"},
+		{"explain node n1 --max-nodes-total=9", "For whom it was bought is not known: the node groups were not read.\n",
+			"explain node n1 without the node groups: no label"},
+		{"dump", "kind: Dump", "note: no node groups, and no label of a node that names one: nothing can be bought or removed; " +
+			"--cloud-provider=... reads them, or --groups=FILE has them\n"},
+	} {
+		var out, told bytes.Buffer
+		args := append([]string{"plimsoll"}, strings.Fields(x.line)...)
+		execute(t.Context(), append(args, "--kubernetes="+url, "--kube-api-content-type=application/json"), &out, &told)
+		if !strings.Contains(out.String(), x.out) || strings.Count(told.String(), x.told) != 1 ||
+			strings.Count(told.String(), "--cloud-provider") != 1 {
+			t.Errorf("%s:\n%s%s", x.line, &out, &told)
+		}
+	}
+}

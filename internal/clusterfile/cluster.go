@@ -29,6 +29,8 @@ type Cluster struct {
 	Anonymized bool
 	// Objects are cut down to what observe reads; none is in it twice.
 	Objects []runtime.Object
+	// Live: it was read from its API server, and not from files.
+	Live bool
 	// Inventory are the node groups; nil if no file has any. InventoryErr says why the provider could
 	// not read them.
 	Inventory    *provider.Inventory
@@ -66,6 +68,8 @@ func (c *Cluster) Groups() (provider.Inventory, error) {
 		return *c.Inventory, nil
 	case c.InventoryErr != "":
 		return provider.Inventory{}, errors.New(c.InventoryErr)
+	case c.Live:
+		return provider.Inventory{}, errors.New("--cloud-provider=... reads them, and is not given")
 	}
 	return provider.Inventory{}, errors.New("the files have no node groups")
 }

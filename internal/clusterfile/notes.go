@@ -51,9 +51,6 @@ func (c *Cluster) Notes() []string {
 		}
 	}
 	slices.Sort(out)
-	if c.InventoryErr != "" {
-		out = append(out, "the node groups could not be read ("+c.InventoryErr+"): nothing is bought or removed")
-	}
 	if n := len(c.Replaced); n > 0 {
 		out = append(out, fmt.Sprintf("%s %s replaced by a later one of the same name, such as %s: are the files of one "+
 			"cluster?", spelling.Count(n, "object"), spelling.Are(n), c.Replaced[0]))

@@ -307,6 +307,8 @@ func (a *asked) bought(n *model.Node) Bought {
 	out := Bought{For: a.workloadsOf(digests)}
 	switch {
 	case len(out.For) > 0:
+	case n.Group < 0 && a.snap.InventoryErr != "":
+		out.Unknown = "the node groups were not read"
 	case n.Group < 0:
 		out.Unknown = "it is of no node group"
 	case len(digests) > 0:
