@@ -71,11 +71,8 @@ func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if c != nil {
-		q.flags.At(c.Time)
-		if err := q.flags.Restore(c.Flags); err != nil {
-			return nil, nil, err
-		}
+	if err := restored(q.flags, c); err != nil {
+		return nil, nil, err
 	}
 	s, err := configured(cmd, q.flags)
 	if s == nil {
@@ -88,6 +85,15 @@ func (q *question) gather(cmd *cobra.Command) (*clusterfile.Cluster, *start, err
 		return nil, nil, err
 	}
 	return c, s, q.suppose.apply(c, &s.config.Prices.First, cmd.InOrStdin(), told)
+}
+
+// restored takes the flags and the time that a cluster's file says, if there is one.
+func restored(flags *config.Flags, c *clusterfile.Cluster) error {
+	if c == nil {
+		return nil
+	}
+	flags.At(c.Time)
+	return flags.Restore(c.Flags, c.FlagsAt)
 }
 
 // tellIdle names the flags that were given and have no effect, since the cluster is read from files.

@@ -89,7 +89,7 @@ func (s *clusterSource) read(ctx context.Context, stdin io.Reader) (*clusterfile
 	return clusterfile.Read(ctx, s.files, stdin)
 }
 
-// complete gives the cluster of the files, else the live one, what it lacks. What it says without node groups, an answer
+// complete gives the cluster of the files, else the live one, what it lacks. That there are no node groups, an answer
 // tells.
 func (s *clusterSource) complete(ctx context.Context, from *start, c *clusterfile.Cluster, told io.Writer) (
 	*clusterfile.Cluster, error,

@@ -58,17 +58,24 @@ func dumpCommand() *cobra.Command {
 			return misusef("--output (-o) is the file to write, and %s is a format: name a file such as cluster.json, or - for "+
 				"standard output", output)
 		}
+		c, err := from.read(cmd.Context(), cmd.InOrStdin())
+		if err == nil {
+			err = restored(flags, c)
+		}
+		if err != nil {
+			return err
+		}
 		s, err := configured(cmd, flags)
 		if s == nil {
 			return err
 		}
-		if len(from.files) > 0 {
+		if c != nil {
 			tellIdle(flags, cmd.ErrOrStderr())
 		}
-		c, err := from.cluster(cmd.Context(), s, cmd.InOrStdin(), cmd.ErrOrStderr())
-		if err != nil {
+		if c, err = from.complete(cmd.Context(), s, c, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
+		tellNoGroups(c, cmd.ErrOrStderr())
 		c.SetPrices(s.config.Prices.First)
 		if anonymize {
 			var salt [32]byte

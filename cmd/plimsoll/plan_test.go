@@ -171,13 +171,15 @@ func TestLiveWithoutAProvider(t *testing.T) {
 	for _, x := range []struct {
 		line, out, told string
 	}{
-		{"plan", "Nothing is bought or removed: the node groups could not be read: --cloud-provider=... reads them, and is not " +
-			"given\n", "plimsoll: plan without the node groups: no label of a node names one; --cloud-provider=... reads them, " +
-			"or --groups=FILE has them\n"},
+		{"plan", "Nothing is bought or removed: the node groups could not be read: --cloud-provider=... reads them, and is " +
+			"not given\n",
+			"plimsoll: plan without the node groups: no label of a node names one; --cloud-provider=... reads them, or " +
+				"--groups=FILE has them\n"},
 		{"explain node n1 --max-nodes-total=9", "For whom it was bought is not known: the node groups were not read.\n",
 			"explain node n1 without the node groups: no label"},
-		{"dump", "kind: Dump", "note: no node groups, and no label of a node that names one: nothing can be bought or removed; " +
-			"--cloud-provider=... reads them, or --groups=FILE has them\n"},
+		{"dump", "kind: Dump",
+			"note: no node groups, and no label of a node that names one: nothing can be bought or removed; " +
+				"--cloud-provider=... reads them, or --groups=FILE has them\n"},
 	} {
 		var out, told bytes.Buffer
 		args := append([]string{"plimsoll"}, strings.Fields(x.line)...)

@@ -25,6 +25,8 @@ type Cluster struct {
 	// files that others wrote.
 	Version string
 	Flags   map[string]string
+	// FlagsAt says where each of them stands, as FILE:LINE.
+	FlagsAt map[string]string
 	// Anonymized: its names were replaced.
 	Anonymized bool
 	// Objects are cut down to what observe reads; none is in it twice.

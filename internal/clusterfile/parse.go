@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +31,9 @@ type parsed struct {
 	dump    *dump
 	groups  *provider.Inventory
 	memory  *model.Memory
-	skipped string // a kind that is not read
-	kind    string // of what is read, also if nothing of it is kept
+	skipped string            // a kind that is not read
+	flagsAt map[string]string // where a dump's flags stand
+	kind    string            // of what is read, also if nothing of it is kept
 	file    string
 	newest  time.Time
 }
@@ -59,6 +62,24 @@ func (p piece) wrongAt(data []byte, err error) error {
 		line += linesBefore(data, syntax.Offset)
 	}
 	return mistake(p.file, line, err)
+}
+
+// placesOf says where some names stand below a field of the piece, as FILE:LINE; where the piece begins, if they are
+// not found.
+func (p piece) placesOf(field string, names []string) map[string]string {
+	out := map[string]string{}
+	from := 0
+	if at := regexp.MustCompile(`(?m)^` + field + `:|"` + field + `"\s*:`).FindIndex(p.data); at != nil {
+		from = at[1]
+	}
+	for _, name := range names {
+		line := p.line
+		if at := regexp.MustCompile(`[\s{,"']` + regexp.QuoteMeta(name) + `["']?\s*:`).FindIndex(p.data[from:]); at != nil {
+			line += linesBefore(p.data, int64(from+at[0]+1))
+		}
+		out[name] = fmt.Sprintf("%s:%d", p.file, line)
+	}
+	return out
 }
 
 // yamlLine is how the YAML parser names a line of what it was given.
@@ -162,7 +183,11 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 		return nil, fmt.Errorf("%s: apiVersion: %q is not known; want %s. Read it with the Plimsoll that wrote it",
 			dumpKind, meta.APIVersion, dumpVersion)
 	default:
-		return one(readDump(data))
+		d, err := readDump(data)
+		if err == nil {
+			d.flagsAt = p.placesOf("flags", slices.Collect(maps.Keys(d.dump.Flags)))
+		}
+		return one(d, err)
 	}
 	k, ok := kinds()[gv.WithKind(meta.Kind)]
 	switch {

@@ -268,7 +268,7 @@ func (b *builder) add(p parsed) error {
 		c.Memory = *p.memory
 	}
 	if p.dump != nil {
-		b.dump, b.dumpOf = p.dump, p.file
+		b.dump, b.dumpOf, b.cluster.FlagsAt = p.dump, p.file, p.flagsAt
 	}
 	return nil
 }

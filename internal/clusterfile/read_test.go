@@ -334,7 +334,8 @@ func TestTooMuch(t *testing.T) {
 		}
 	}
 	var c clusterfile.Cluster
-	if _, err := c.AddPods(1, "/dev/zero", nil); err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
+	_, err := c.AddPods(1, "/dev/zero", nil)
+	if err == nil || !strings.Contains(err.Error(), "/dev/zero: it is above 32 MiB") {
 		t.Error(err)
 	}
 }

@@ -132,6 +132,9 @@ func (f *Flags) placed(err error) error {
 	if ok && f.misread[wrong.flag] {
 		return nil
 	}
+	if at, from := f.restored[wrong.flag]; ok && from {
+		return fmt.Errorf("%s: flags.%s: %s", at, wrong.flag, wrong.text)
+	}
 	if v, from := f.fromFile[wrong.flag]; ok && from {
 		return f.document.Wrong(v.Path, "%s", wrong.text)
 	}

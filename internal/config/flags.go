@@ -46,6 +46,8 @@ type Flags struct {
 	given    map[string]v1alpha1.Value
 	document *v1alpha1.Document
 	fromFile map[string]v1alpha1.Value
+	// restored are the flags that a cluster's file says, with the places where they stand.
+	restored map[string]string
 	misread  map[string]bool
 	misform  error // of these
 
@@ -384,8 +386,10 @@ func (f *Flags) Reaching() []string {
 		}
 		s.set.VisitAll(func(flag *pflag.Flag) {
 			_, fromFile := f.fromFile[flag.Name]
+			_, restored := f.restored[flag.Name]
 			// What is read of files is looked for in the namespace, too, and their age counts.
-			if flag.Changed && !fromFile && !slices.Contains([]string{"namespace", "inventory-max-age"}, flag.Name) {
+			counts := slices.Contains([]string{"namespace", "inventory-max-age"}, flag.Name)
+			if flag.Changed && !fromFile && !restored && !counts {
 				out = append(out, "--"+flag.Name)
 			}
 		})
@@ -397,35 +401,40 @@ func (f *Flags) Reaching() []string {
 }
 
 // Restore takes flags as Deciding gave them, but for those that are given, and those that the configuration
-// file says.
-func (f *Flags) Restore(values map[string]string) error {
+// file says. places say where each stands, as FILE:LINE. An error is one of that file.
+func (f *Flags) Restore(values, places map[string]string) error {
 	if err := f.load(); err != nil && f.document == nil {
 		return err
 	}
+	f.restored = map[string]string{}
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		flag := f.set.Lookup(name)
 		if flag == nil {
-			return fmt.Errorf("the file says --%s=%s, and there is no such flag", name, values[name])
+			errs = append(errs, fmt.Errorf("%s: flags.%s: there is no such flag", places[name], name))
+			continue
 		}
 		if flag.Changed || values[name] == "[]" {
 			continue
 		}
+		f.restored[name] = places[name]
 		parts := []string{values[name]}
-		_, list := flag.Value.(pflag.SliceValue)
-		if list {
+		if _, list := flag.Value.(pflag.SliceValue); list {
 			text := strings.TrimSuffix(strings.TrimPrefix(values[name], "["), "]")
 			var err error
 			if parts, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil {
-				return fmt.Errorf("the file says --%s=%s: %w", name, values[name], err)
+				errs = append(errs, fmt.Errorf("%s: flags.%s: %q is no list, such as [a,b]", places[name], name, values[name]))
+				continue
 			}
 		}
 		for _, part := range parts {
 			if err := f.set.Set(name, part); err != nil {
-				return fmt.Errorf("the file says --%s=%s: %w", name, values[name], err)
+				errs = append(errs, fmt.Errorf("%s: flags.%s: %w", places[name], name, valueAlone(err)))
+				break
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // HelpAll reports whether every flag is to be shown instead of running.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -48,17 +49,32 @@ func ValueMeant(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
+	want := wanted(invalid)
+	if want == "" {
+		return err // the flag's own words
+	}
+	return &inWords{strings.TrimSuffix(err.Error(), invalid.Unwrap().Error()) + want, err}
+}
+
+// valueAlone is an error about the value of a flag in words that do not name the flag.
+func valueAlone(err error) error {
+	invalid := (*pflag.InvalidValueError)(nil)
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	return fmt.Errorf("%q: %s", invalid.GetValue(), cmp.Or(wanted(invalid), invalid.Unwrap().Error()))
+}
+
+// wanted says what a person may have meant by the value of a flag; empty where the flag has its own words.
+func wanted(invalid *pflag.InvalidValueError) string {
 	want := map[string]string{
 		"int": aWholeNumber, "int32": aWholeNumber, "int64": aWholeNumber,
 		"float64": "write a number such as 0.5", "bool": "write true or false", "duration": durationMeant(invalid.GetValue()),
 	}[invalid.GetFlag().Value.Type()]
-	if want == "" {
-		return err // the flag's own words
+	if want != "" && errors.Is(invalid, strconv.ErrRange) {
+		return "it is too large: write a smaller number"
 	}
-	if errors.Is(err, strconv.ErrRange) {
-		want = "it is too large: write a smaller number"
-	}
-	return &inWords{strings.TrimSuffix(err.Error(), invalid.Unwrap().Error()) + want, err}
+	return want
 }
 
 const aWholeNumber = "write a whole number such as 10"
