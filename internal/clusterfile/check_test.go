@@ -97,6 +97,55 @@ func TestADumpThatIsCutOff(t *testing.T) {
 	}
 }
 
+// TestWhatTheAPIServerRefuses: each error names the field. What it accepts is a note.
+func TestWhatTheAPIServerRefuses(t *testing.T) {
+	pod := func(spec string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}], " + spec + "}\n"
+	}
+	spread := func(fields string) string { return pod("topologySpreadConstraints: [{" + fields + "}]") }
+	affinity := func(fields string) string { return pod("affinity: {" + fields + "}") }
+	const required = "requiredDuringSchedulingIgnoredDuringExecution"
+	for text, want := range map[string]string{
+		nodeYAML + "spec: {taints: [{key: a, effect: NoScheduel}]}\n": `stdin:1: Node n1: spec.taints[0].effect: "NoScheduel" ` +
+			"is none of NoSchedule, PreferNoSchedule and NoExecute",
+		nodeYAML + "spec: {taints: [{key: a}]}\n": `spec.taints[0].effect: "" is none of`,
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{ports: [{hostPort: 99999}]}]}\n": "stdin:1: " +
+			"Pod p: spec.containers[0].ports[0].hostPort: 99999 is no port",
+		spread("maxSkew: 0, topologyKey: a"):                           "spec.topologySpreadConstraints[0].maxSkew: 0 is below 1",
+		spread("maxSkew: 1, whenUnsatisfiable: DoNotSchedule"):         "spec.topologySpreadConstraints[0].topologyKey: missing",
+		spread("maxSkew: 1, topologyKey: a, whenUnsatisfiable: Never"): `whenUnsatisfiable: "Never" is none of DoNotSchedule and`,
+		affinity("nodeAffinity: {" + required +
+			": {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Is}]}]}}"): "spec." +
+			"affinity.nodeAffinity." + required + `.nodeSelectorTerms[0].matchExpressions[0].operator: "Is" is none of In,`,
+		affinity("podAntiAffinity: {" + required + ": [{labelSelector: {}}]}"): "spec.affinity.podAntiAffinity." + required +
+			"[0].topologyKey: missing",
+		affinity("podAffinity: {" + required +
+			": [{topologyKey: a, labelSelector: {matchExpressions: [{key: a, operator: Gt}]}}]}"): `[0].labelSelector.matchExpressions[0].operator: "Gt" is none of In, NotIn, Exists and DoesNotExist`,
+		pod("tolerations: [{operator: Has}]"):                    `spec.tolerations[0].operator: "Has" is none of Equal, Exists`,
+		strings.Replace(nodeYAML, "Node", "node", 1):             "stdin:1: node n1: there is no such kind in v1; did you mean Node?",
+		strings.Replace(dumpHead, "2026-01-01", "9999-01-01", 1): "Dump: time: 9999-01-01T00:00:00Z: no cluster has such a time",
+	} {
+		if _, err := read(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("read %q: error %v, want one with %q", text, err, want)
+		}
+	}
+	odd := nodeYAML + "spec: {providerID: i}\nstatus: {conditions: [{lastHeartbeatTime: \"9999-01-01T00:00:00Z\"}]}\n---\n"
+	c := mustRead(t, odd+strings.Replace(odd, "n1", "n2", 1)+podYAML+"status: {phase: Foo}\n")
+	notes := strings.Join(c.Notes(), "\n")
+	for _, want := range []string{
+		"the nodes n1 and n2 have one spec.providerID, i: they count as one machine",
+		"node n1: status.conditions[0].lastHeartbeatTime: 9999-01-01T00:00:00Z is left out: no cluster has such a time",
+		`pod shop/p1: status.phase: "Foo" is none of Pending, Running, Succeeded, Failed and Unknown: it counts as one that`,
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes lack %q:\n%s", want, notes)
+		}
+	}
+	if !c.Time.IsZero() {
+		t.Errorf("the cluster's time is %s", c.Time)
+	}
+}
+
 // TestGivenTwice: each error names the files.
 func TestGivenTwice(t *testing.T) {
 	dir := put(t, map[string]string{"a.yaml": nodeYAML, "b.yaml": dumpHead, "c.yaml": dumpHead,

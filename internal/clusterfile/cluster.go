@@ -49,6 +49,8 @@ type Cluster struct {
 	Unread map[string]string
 	// Replaced names the objects of which something later in the files had another, which counts.
 	Replaced []string
+	// Odd are notes of what was read otherwise than it stands there.
+	Odd []string
 	// Skipped counts the objects of kinds that deciding does not read.
 	Skipped map[string]int
 }

@@ -96,6 +96,8 @@ func readDump(data []byte) (parsed, error) {
 	switch {
 	case d.Time.IsZero():
 		return parsed{}, fmt.Errorf("%s: time: missing", dumpKind)
+	case !d.Time.Before(lastTime):
+		return parsed{}, fmt.Errorf("%s: time: %s: no cluster has such a time", dumpKind, d.Time.Format(time.RFC3339))
 	case d.Inventory != nil && d.Inventory.AsOf.IsZero():
 		return parsed{}, fmt.Errorf("%s: inventory.asOf: missing: when the cloud was read", dumpKind)
 	case d.Inventory != nil && d.Inventory.AsOf.After(d.Time):

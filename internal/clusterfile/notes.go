@@ -51,6 +51,7 @@ func (c *Cluster) Notes() []string {
 		}
 	}
 	slices.Sort(out)
+	out = append(out, c.odd()...)
 	if n := len(c.Replaced); n > 0 {
 		out = append(out, fmt.Sprintf("%s %s replaced by a later one of the same name, such as %s: are the files of one "+
 			"cluster?", spelling.Count(n, "object"), spelling.Are(n), c.Replaced[0]))

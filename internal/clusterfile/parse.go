@@ -2,6 +2,7 @@ package clusterfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type parsed struct {
 	dump    *dump
 	groups  *provider.Inventory
 	memory  *model.Memory
+	odd     string            // a note
 	skipped string            // a kind that is not read
 	flagsAt map[string]string // where a dump's flags stand
 	kind    string            // of what is read, also if nothing of it is kept
@@ -194,18 +196,31 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 	case ok:
 	case strings.HasSuffix(meta.Kind, "List"):
 		return p.wholeList(data)
+	case misspelt(gv, meta.Kind) != "":
+		return nil, fmt.Errorf("%s: there is no such kind in %s; did you mean %s?", called(meta.Kind, data), gv,
+			misspelt(gv, meta.Kind))
 	default:
 		return []parsed{{skipped: skippedKind(gv, meta)}}, nil
 	}
 	obj := reflect.New(reflect.TypeOf(k.Example).Elem()).Interface().(runtime.Object)
 	err = located(json.Unmarshal(data, obj), data, obj, false)
 	if err == nil {
-		err = checkObject(obj)
+		err = cmp.Or(checkObject(obj), refused(obj))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", called(meta.Kind, data), err)
 	}
 	return one(taken(obj, meta.Kind))
+}
+
+// misspelt is the kind that is meant by one in letters of another case; else empty.
+func misspelt(gv schema.GroupVersion, kind string) string {
+	for known := range kinds() {
+		if known.Group == gv.Group && known.Kind != kind && strings.EqualFold(known.Kind, kind) {
+			return known.Kind
+		}
+	}
+	return ""
 }
 
 // skippedKind is how a kind that is not read is called: with its version, where another version of it is read.
@@ -226,7 +241,7 @@ func taken(obj runtime.Object, kind string) (parsed, error) {
 	if !ok || meta.GetName() == "" {
 		return parsed{}, fmt.Errorf("%s: metadata.name: missing", kind)
 	}
-	out := parsed{newest: newest(obj, meta), kind: kind}
+	out := parsed{newest: newest(obj, meta), kind: kind, odd: farHeartbeat(obj)}
 	if m, ok := obj.(*corev1.ConfigMap); ok && m.Annotations[status.MemoryAnnotation] != "" {
 		memory, err := status.MemoryIn(m)
 		if err != nil {
@@ -251,7 +266,11 @@ func ended(obj runtime.Object) bool {
 // printed does not say when it was.
 func newest(obj runtime.Object, meta metav1.Object) time.Time {
 	at := meta.GetCreationTimestamp().Time
-	see := func(t metav1.Time) { at = model.Latest(at, t.Time) }
+	see := func(t metav1.Time) {
+		if t.Time.Before(lastTime) {
+			at = model.Latest(at, t.Time)
+		}
+	}
 	switch o := obj.(type) {
 	case *corev1.Node:
 		for i := range o.Status.Conditions {

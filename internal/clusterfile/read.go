@@ -252,6 +252,9 @@ func (b *builder) add(p parsed) error {
 		c.Objects = append(c.Objects, obj)
 	}
 	b.newest = model.Latest(b.newest, p.newest)
+	if p.odd != "" {
+		c.Odd = append(c.Odd, p.odd)
+	}
 	if p.skipped != "" {
 		c.Skipped[p.skipped]++
 	}

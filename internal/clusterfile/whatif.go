@@ -117,7 +117,7 @@ func podOf(data []byte, list typeMeta) (*corev1.Pod, error) {
 	default:
 		return nil, fmt.Errorf("%s: it is no Pod, and has no spec.template with one", is)
 	}
-	if err := checkObject(pod); err != nil {
+	if err := cmp.Or(checkObject(pod), refused(pod)); err != nil {
 		return nil, fmt.Errorf("%s: %w", is, err)
 	}
 	if len(pod.Spec.Containers) == 0 {
