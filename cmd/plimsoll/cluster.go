@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,6 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/observe"
 	"github.com/plimsoll-dev/plimsoll/internal/report"
-	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/providers/kwok"
 )
 
@@ -189,16 +189,16 @@ func (s *start) live(ctx context.Context) (*clusterfile.Cluster, error) {
 	return c, nil
 }
 
-// unreadable is the error of a cluster none of whose kinds could be read: the first reason, with how many others there
-// are.
+// unreadable is the error of a cluster none of whose kinds could be read: the first reason, and the names of the
+// others.
 func unreadable(unread map[string]error) error {
 	kinds := slices.Sorted(maps.Keys(unread))
 	if len(kinds) == 0 {
 		return errors.New("read the cluster: it has no objects: is that the API server of a cluster?")
 	}
 	err := refused("read the cluster", unread[kinds[0]])
-	if more := len(kinds) - 1; more > 0 {
-		err = fmt.Errorf("%w (the same of %s)", err, spelling.Count(more, "other kind"))
+	if others := kinds[1:]; len(others) > 0 {
+		err = fmt.Errorf("%w (nor could %s be read)", err, strings.Join(others, ", "))
 	}
 	return err
 }
@@ -212,9 +212,17 @@ func refused(tried string, err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w; the permission for that is missing", tried, err)
 	case errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError:
-		return fmt.Errorf("%s: %w; does the API server answer?", tried, err)
+		return fmt.Errorf("%s: %w; %s", tried, err, report.ServerFault)
+	case unconnected(err) && !errors.Is(err, errNoAnswer):
+		return fmt.Errorf("%s: %w; is that the address of the API server, and can this machine reach it?", tried, err)
 	}
 	return fmt.Errorf("%s: %w", tried, err)
+}
+
+// unconnected reports whether a request got no answer from the API server.
+func unconnected(err error) bool {
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
 }
 
 // readMemory reads what the leader has written down. Only a server that does not answer is an error.

@@ -177,7 +177,7 @@ groups of that cluster, and what the groups are by them at the cluster's time.`,
 func files(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || most >= 0 && len(args) > most {
-			return misusef("%d arguments are given; want %s", len(args), cmd.UseLine())
+			return misusef("%s given; want %s", spelling.Count(len(args), "argument"), cmd.UseLine())
 		}
 		if slices.Contains(args, "") {
 			return misusef("the name of a file is empty; want %s", cmd.UseLine())

@@ -54,7 +54,7 @@ func dumpCommand() *cobra.Command {
 		if output == "" {
 			return misusef("--output (-o) is empty: name a file, or - for standard output")
 		}
-		if slices.Contains([]string{"json", "yaml", "text", "wide"}, output) {
+		if slices.Contains([]string{"json", "yaml", "text", "table", "wide"}, output) {
 			return misusef("--output (-o) is the file to write, and %s is a format: name a file such as cluster.json, or - for "+
 				"standard output", output)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	neturl "net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -128,10 +129,24 @@ func explainSubject(use, short, example string, of subject) *cobra.Command {
 	return cmd
 }
 
+// kinds are what kubectl calls what is explained: it names things as kind/NAME.
+var kinds = map[string][]string{
+	"pod": {"pod", "pods", "po"}, "node": {"node", "nodes", "no"}, "group": {"group", "groups"},
+}
+
 // named is the whole name of what is asked about: of a pod NAMESPACE/NAME, with the namespace of -n where it has none.
 func (of subject) named(name, namespace string) (string, error) {
+	before, after, typed := strings.Cut(name, "/")
+	typed = typed && after != "" && slices.Contains(kinds[of.kind], before)
 	if of.kind != "pod" {
+		if typed {
+			return after, nil
+		}
 		return name, nil
+	}
+	// pod/NAME alone is of the namespace pod.
+	if typed && (strings.Contains(after, "/") || namespace != "" && namespace != before) {
+		name = after
 	}
 	in, short, whole := strings.Cut(name, "/")
 	switch {
@@ -189,6 +204,8 @@ func (q *question) askLeader(cmd *cobra.Command, leader toLeader, kind, name str
 		cli.Tell(told, "note", "this is the leader's answer")
 		return text, nil
 	case url != "" || errors.Is(err, errNoAnswer) || ok && said.status == http.StatusNotFound:
+		return nil, err
+	case unconnected(err): // and the cluster would be read of the same API server
 		return nil, err
 	}
 	cli.Tell(told, "note", "the leader cannot be asked, and the cluster is read: "+err.Error())

@@ -63,7 +63,7 @@ func TestExplainAsksTheLeader(t *testing.T) {
 		code, asks int
 	}{
 		{"the leader", 200, []string{"group", "g", "--url=" + leader.URL}, "Group theirs", "note: this is the leader's answer", 0, 1},
-		{"it knows none", 404, []string{"group", "g", "--url=" + leader.URL}, "", "the leader says: it does not lead", 1, 1},
+		{"it knows none", 404, []string{"group", "g", "--url=" + leader.URL}, "", "the leader says that it does not lead", 1, 1},
 		{"a name that is given has to answer", 503, []string{"group", "g", "--url=" + leader.URL}, "", "the leader says", 1, 1},
 		{"what if", 200, append(live, "--max-nodes-total=5"), "Group g", "flags say what it should decide by", 0, 0},
 		{"what if, of the leader", 200, []string{"group", "g", "--url=" + leader.URL, "--max-nodes-total=5"}, "",

@@ -94,11 +94,11 @@ func (l *toLeader) reach(ctx context.Context) (*page, error) {
 	if apierrors.IsNotFound(err) {
 		// The leader may be a process on this machine.
 		if here, hostErr := os.Hostname(); hostErr == nil && here == pod {
-			found.base = scheme + c.Page.Address
+			found.base, found.hint = scheme+c.Page.Address, "; the leader is a process of this machine: where its page is, "+
+				"its log says (\"the page is served\"); "+byURL
 			return found, nil
 		}
-		return nil, fmt.Errorf("the leader %s is no pod of namespace %s: give its page's address with --url", pod,
-			c.Cluster.Namespace)
+		return nil, fmt.Errorf("the leader %s is no pod of namespace %s; %s", pod, c.Cluster.Namespace, byURL)
 	} else if err != nil {
 		return nil, fmt.Errorf("find the leader's pod %s/%s: %w", c.Cluster.Namespace, pod, err)
 	}
@@ -138,12 +138,15 @@ func (l *toLeader) named() (*page, error) {
 	return found, err
 }
 
+// byURL is the way to a page that is not found by the lease.
+const byURL = "--url=http://HOST:PORT names a page that can be reached as it is"
+
 // leaderOf is the name of the pod that leads: the lease's holder begins with it.
 func leaderOf(ctx context.Context, client kubernetes.Interface, namespace, name string) (string, error) {
 	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("there is no lease %s in namespace %s: does the autoscaler run there? --namespace and "+
-			"--leader-elect-resource-name say where", name, namespace)
+			"--leader-elect-resource-name say where; %s", name, namespace, byURL)
 	} else if err != nil {
 		return "", refused("read the lease "+namespace+"/"+name, err)
 	}
@@ -152,7 +155,7 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, namespace, name 
 		holder, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
 	}
 	if holder == "" {
-		return "", fmt.Errorf("no process holds the lease %s/%s: no autoscaler leads now", namespace, name)
+		return "", fmt.Errorf("no process holds the lease %s/%s: no autoscaler leads now; %s", namespace, name, byURL)
 	}
 	return holder, nil
 }
@@ -162,8 +165,8 @@ func forward(
 	ctx context.Context, rc *rest.Config, client *kubernetes.Clientset, namespace, pod, port string,
 ) (local string, ended <-chan error, stop func(), err error) {
 	failed := func(err error) (string, <-chan error, func(), error) {
-		return "", nil, nil, fmt.Errorf("forward a port to the pod %s/%s (it needs create on pods/portforward): %w",
-			namespace, pod, err)
+		return "", nil, nil, fmt.Errorf("forward a port to the pod %s/%s (it needs create on pods/portforward): %w; %s",
+			namespace, pod, err, byURL)
 	}
 	to := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).
 		SubResource("portforward").URL()

@@ -33,6 +33,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -94,10 +95,21 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case ctx.Err() == nil || err == nil || errors.Is(err, errChanges):
 	case !endsItself:
 		err = errInterrupted // whatever else it says, it is for this
-	case errors.Is(err, context.Canceled):
+	case forTheEnd(err):
 		err = nil // it was still starting
 	}
 	return exitCode(err, stderr)
+}
+
+// forTheEnd reports whether an error says only that something was ended: each of several does.
+func forTheEnd(err error) bool {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(several.Unwrap(), func(e error) bool { return !forTheEnd(e) })
+	}
+	if below := errors.Unwrap(err); below != nil {
+		return forTheEnd(below)
+	}
+	return errors.Is(err, context.Canceled)
 }
 
 // remembering writes, and keeps the first error, for what does not look at it.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -127,7 +129,7 @@ func TestAMistypedCommandIsAnError(t *testing.T) {
 		{"status -n ../x", `--namespace: "../x" is not a name that the API server accepts`},
 		{"status --namespace= --kubeconfig=/dev/null", "--namespace: it must not be empty"},
 		{"status --status-config-map-name=", "--status-config-map-name: it must not be empty"},
-		{"status --kubeconfig=/dev/null", "/dev/null names no cluster"},
+		{"status --kubeconfig=/dev/null", "--kubeconfig=/dev/null: it names no cluster"},
 		{"help frob", `unknown command "frob"; plimsoll --help lists the commands`},
 		{"help gardener rendr", `unknown command "rendr": did you mean render? plimsoll gardener --help lists the commands`},
 		{"migrate deployment.yaml", "plimsoll migrate -f deployment.yaml"},
@@ -175,4 +177,22 @@ func TestEveryCommandHasExamples(t *testing.T) {
 		}
 	}
 	look(root())
+}
+
+// TestWhatIsOnlyForTheEnd: an error beside that of the end is told.
+func TestWhatIsOnlyForTheEnd(t *testing.T) {
+	canceled := fmt.Errorf("read the cluster: %w", context.Canceled)
+	failed := errors.New("the disk is full")
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{context.Canceled, true}, {canceled, true}, {errors.Join(canceled, context.Canceled), true},
+		{failed, false}, {errors.Join(canceled, failed), false}, {fmt.Errorf("write: %w: %w", failed, canceled), false},
+		{context.DeadlineExceeded, false},
+	} {
+		if got := forTheEnd(c.err); got != c.want {
+			t.Errorf("%v: %t, want %t", c.err, got, c.want)
+		}
+	}
 }

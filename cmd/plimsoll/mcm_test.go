@@ -29,17 +29,7 @@ func kubeconfig(t *testing.T, url string) string {
 // TestGroupsOfAShoot: the control cluster is found by the environment that Gardener
 // gives, the shoot by --kubeconfig; by either name of the provider.
 func TestGroupsOfAShoot(t *testing.T) {
-	const namespace = "shoot--core--prod"
-	w := gardenertest.New(time.Now, namespace)
-	for _, zone := range []string{"z1", "z2"} {
-		w.Add(gardenertest.NewClass(namespace, "web-"+zone, zone),
-			gardenertest.NewDeployment(namespace, "web-"+zone, "web", zone, 1, v1alpha1.PoolMinimumAnnotation, "1",
-				v1alpha1.PoolMaximumAnnotation, "4"))
-	}
-	w.Settle()
-	url := kubetest.Serve(t, w)
-	t.Setenv("CONTROL_KUBECONFIG", kubeconfig(t, url))
-	shoot := kubeconfig(t, "http://127.0.0.1:1") // no API server answers there, and there is no node to learn from
+	shoot, namespace := shootOfTwoZones(t)
 	for _, args := range [][]string{
 		{"groups", "--cloud-provider=mcm", "--kubeconfig=" + shoot, "--node-group-auto-discovery=mcm:namespace=" + namespace},
 		{"groups", "--cloud-provider=gardener", "--kubeconfig=" + shoot, "--nodes=1:2:" + namespace + ".web-z1", "--nodes=0:2:" + namespace + ".web-z2"},
@@ -65,4 +55,21 @@ func TestGroupsOfAShoot(t *testing.T) {
 			t.Errorf("--mcm-sizing=%s: %v, want a misuse with %s", flag, err, want)
 		}
 	}
+}
+
+// shootOfTwoZones is a kubeconfig of a shoot with a pool over two zones, and the namespace of the pool in the control
+// cluster.
+func shootOfTwoZones(t *testing.T) (shoot, namespace string) {
+	t.Helper()
+	namespace = "shoot--core--prod"
+	w := gardenertest.New(time.Now, namespace)
+	for _, zone := range []string{"z1", "z2"} {
+		w.Add(gardenertest.NewClass(namespace, "web-"+zone, zone),
+			gardenertest.NewDeployment(namespace, "web-"+zone, "web", zone, 1, v1alpha1.PoolMinimumAnnotation, "1",
+				v1alpha1.PoolMaximumAnnotation, "4"))
+	}
+	w.Settle()
+	t.Setenv("CONTROL_KUBECONFIG", kubeconfig(t, kubetest.Serve(t, w)))
+	// No API server answers there, and there is no node to learn from.
+	return kubeconfig(t, "http://127.0.0.1:1"), namespace
 }

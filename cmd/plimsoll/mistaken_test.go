@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,7 +121,7 @@ func TestARefusingServerIsToldOnce(t *testing.T) {
 	}{
 		{apierrors.NewUnauthorized("Unauthorized"), "Unauthorized", "does not know these credentials; renew"},
 		{apierrors.NewForbidden(nodes, "n", errors.New("no")), "is forbidden", "permission"},
-		{apierrors.NewInternalError(errors.New("no leader")), "no leader", "does the API server answer?"},
+		{apierrors.NewInternalError(errors.New("no leader")), "no leader", "the API server has answered, and could not do it"},
 	} {
 		x.err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 		kubeconfig, _ := serving(t, int(x.err.ErrStatus.Code), x.err.ErrStatus)
@@ -131,6 +133,80 @@ func TestARefusingServerIsToldOnce(t *testing.T) {
 			_, last, _ := strings.Cut("\n"+told.String(), "\nplimsoll: ")
 			if code != exitError || strings.Count(last, x.said) != 1 || strings.Count(last, x.hint) != 1 {
 				t.Errorf("%s: exit %d, want %q and %q once:\n%s", line, code, x.said, x.hint, last)
+			}
+		}
+	}
+}
+
+// TestAKubeconfigThatIsNone: what was tried on what, what is wrong in words for a person, and what to do.
+func TestAKubeconfigThatIsNone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("KUBECONFIG", "env")
+	for _, c := range []struct{ text, want string }{
+		{"", "it names no cluster"},
+		{"hello", "it is no kubeconfig: it holds a string, not clusters, contexts and users; kubectl config view"},
+		{"a: [", "did not find expected node content; kubectl config view"},
+		{"clusters: 3", "its field clusters cannot be a number; kubectl"},
+		{"{apiVersion: v1, kind: Pod}", "it is a Pod, not a kubeconfig, which is of kind Config; kubectl"},
+		{"current-context: prod", "context was not found for specified context: prod, cluster has no server defined]; kubectl config get-contexts"},
+	} {
+		for name, flag := range map[string]string{"given": "--kubeconfig=given", "env": ""} {
+			if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			by, want := cmp.Or(flag, "KUBECONFIG=env"), c.want
+			if c.text == "" && name == "env" {
+				by, want = "--kubeconfig, --kubernetes, the pod's own service account, KUBECONFIG or ~/.kube/config", "none"
+			}
+			var told bytes.Buffer
+			code := execute(t.Context(), strings.Fields("plimsoll status "+flag), &told, &told)
+			text := told.String()
+			if code != exitError || !strings.HasPrefix(text, "plimsoll: find the API server by "+by+": ") ||
+				!strings.Contains(text, want) || strings.Contains(text, "Go ") || strings.Contains(text, "struct") {
+				t.Errorf("%q by %s: exit code %d, want %s:\n%s", c.text, by, code, want, text)
+			}
+		}
+	}
+	paths := map[string]string{"nowhere": "there is no such file", ".": "it is a folder: name a file in it"}
+	for path, want := range paths {
+		var told bytes.Buffer
+		code := execute(t.Context(), []string{"plimsoll", "status", "--kubeconfig=" + path}, &told, &told)
+		if code != exitError || told.String() != "plimsoll: find the API server by --kubeconfig="+path+": "+want+"\n" {
+			t.Errorf("%s: exit code %d, want %s:\n%s", path, code, want, &told)
+		}
+	}
+}
+
+// TestALeaderThatIsNotFound: --url is named where there may be a page all the same.
+func TestALeaderThatIsNotFound(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(closed.URL, "http://"), ":")
+	for holder, want := range map[string]string{
+		"absent": "there is no lease", "": "no process holds the lease",
+		"elsewhere_1": "the leader elsewhere is no pod of namespace",
+		host + "_1":   "ask the leader at " + closed.URL,
+	} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if strings.Contains(r.URL.Path, "/leases/") && holder != "absent" {
+				fmt.Fprintf(w, `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","spec":{"holderIdentity":%q}}`, holder)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}`)
+		}))
+		t.Cleanup(api.Close)
+		for _, line := range []string{"decisions", "ui --no-browser", "explain plan last"} {
+			var told bytes.Buffer
+			at := " --kubernetes=" + api.URL + " --ui-address=127.0.0.1:" + port
+			code := execute(t.Context(), strings.Fields("plimsoll "+line+at), &told, &told)
+			if text := told.String(); code != exitError || !strings.Contains(text, want) || strings.Count(text, "--url=") != 1 {
+				t.Errorf("%s, held by %q: exit code %d, want %q and --url:\n%s", line, holder, code, want, text)
 			}
 		}
 	}
@@ -148,6 +224,16 @@ func TestNamesThatAreNone(t *testing.T) {
 		{[]string{"explain", "pod", "", "-f", shop}, "give one name: plimsoll explain pod", exitUsage},
 		{[]string{"plan", "-f", ""}, "--filename (-f) is empty", exitUsage},
 		{[]string{"config", "validate", ""}, "the name of a file is empty", exitUsage},
+		{[]string{"explain", "node", "node/nix", "-f", shop}, "there is no node nix: ", exitError},
+		{[]string{"explain", "group", "group/gen", "-f", shop}, "; did you mean general-a or general-b or general-c?", exitError},
+		{[]string{"explain", "pod", "pod/nix", "-n", "shop", "-f", shop}, "there is no pod shop/nix: ", exitError},
+		{[]string{"explain", "pod", "pods/shop/nix", "-f", shop}, "there is no pod shop/nix: ", exitError},
+		{[]string{"explain", "pod", "pod/nix", "-f", shop}, "there is no pod pod/nix: ", exitError},
+		{[]string{"explain", "pod", "pod/nix", "-n", "pod", "-f", shop}, "there is no pod pod/nix: ", exitError},
+		{[]string{"config", "diff", "x"}, "1 argument given; want plimsoll config diff FILE FILE", exitUsage},
+		{[]string{"version", "-o", "tabel"}, `there is no format "tabel"; use text or json`, exitUsage},
+		{[]string{"version", "-o", "table"}, "", 0},
+		{[]string{"dump", "-f", shop, "-o", "table"}, "table is a format: name a file", exitUsage},
 		{[]string{"dump", "-f", shop, "-o", "json"}, "json is a format: name a file such as cluster.json", exitUsage},
 	} {
 		var told bytes.Buffer

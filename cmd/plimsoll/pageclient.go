@@ -22,6 +22,7 @@ import (
 // page is the leader's page, as far as a command has reached it.
 type page struct {
 	base   string // its address, without a slash at the end
+	hint   string // what to do where nothing listens there
 	client *http.Client
 	// patience bounds an answer, 0: nothing does.
 	patience time.Duration
@@ -89,7 +90,7 @@ type leaderRefusal struct {
 	why    string
 }
 
-func (r leaderRefusal) Error() string { return "the leader says: " + r.why }
+func (r leaderRefusal) Error() string { return r.why }
 
 // fetch reads what the leader answers to a path.
 func (p *page) fetch(ctx context.Context, path string, into any) error {
@@ -105,7 +106,7 @@ func (p *page) fetch(ctx context.Context, path string, into any) error {
 	}
 	res, err := p.client.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask the leader: %w", hinted(withoutURL(err)))
+		return fmt.Errorf("ask the leader at %s: %w%s", p.base, hinted(withoutURL(err)), p.hint)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
@@ -132,10 +133,10 @@ func refusalIn(res *http.Response) error {
 	}
 	var failed ui.Failure
 	if json.Unmarshal(text, &failed) == nil && failed.Message != "" {
-		return leaderRefusal{res.StatusCode, failed.Text()}
+		return leaderRefusal{res.StatusCode, "the leader says that " + failed.Text()}
 	}
 	said, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	return leaderRefusal{res.StatusCode, cmp.Or(said, res.Status)}
+	return leaderRefusal{res.StatusCode, "the leader's address answers: " + cmp.Or(said, res.Status)}
 }
 
 func withoutURL(err error) error {

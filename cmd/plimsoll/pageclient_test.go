@@ -89,7 +89,7 @@ func TestAPageThatAuthenticates(t *testing.T) {
 		"file":     {user: "{}", more: "--ui-token-file=" + tokenFile + " --ui-ca-file=" + ca, says: "older"},
 		"no token": {user: "{}", more: "--ui-ca-file=" + ca, code: 1, says: "give a file with one by --ui-token-file"},
 		"another token": {user: "{token: x}", more: "--ui-ca-file=" + ca, code: 1,
-			says: "a bearer token is wanted: send one"},
+			says: "a bearer token is wanted; send one"},
 		"unknown CA": {user: "{token: secret}", code: 1, says: "--ui-ca-file names the CA"},
 		"another name": {user: "{token: secret}", more: "--ui-server-name=x.test --ui-ca-file=" + ca, code: 1,
 			says: "--ui-server-name names one"},

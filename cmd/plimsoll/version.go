@@ -87,7 +87,7 @@ func versionCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		b := thisBuild()
 		switch *format {
-		case "text":
+		case "text", "table":
 			return b.text(cmd.OutOrStdout())
 		case "json":
 			out := json.NewEncoder(cmd.OutOrStdout())
@@ -97,7 +97,7 @@ func versionCommand() *cobra.Command {
 			}
 			return nil
 		}
-		return misusef("--output: there is no format %q; text or json", *format)
+		return misusef("--output: there is no format %q; use text or json", *format)
 	}
 	return cmd
 }

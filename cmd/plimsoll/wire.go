@@ -1,22 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/plimsoll-dev/plimsoll/internal/config"
@@ -82,52 +75,6 @@ func (s *start) newProvider(
 		return nil, misusef("%s provider: %w", s.config.Cloud.Provider, err)
 	}
 	return s.provider.Make(ctx, host)
-}
-
-// restConfig says how the API server is reached: by --kubeconfig or
-// --kubernetes; else from inside of the cluster; else, on a person's machine,
-// as kubectl would find it.
-func restConfig(c config.Cluster) (*rest.Config, error) {
-	rc, err := find(c)
-	if err != nil {
-		return nil, fmt.Errorf("find the API server (--kubeconfig, --kubernetes, the pod's own service account, or "+
-			"KUBECONFIG): %w", err)
-	}
-	rc.QPS, rc.Burst = c.QPS, cmp.Or(c.Burst, rest.DefaultBurst) // client-go refuses 0
-	rc.ContentType = c.ContentType
-	rc.AcceptContentTypes = c.ContentType + ",application/json"
-	rc.UserAgent = c.UserAgent
-	return rc, nil
-}
-
-func find(c config.Cluster) (*rest.Config, error) {
-	if c.Kubeconfig != "" || c.Server != "" {
-		rc, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
-		if clientcmd.IsEmptyConfig(err) {
-			return nil, fmt.Errorf("--kubeconfig: %s names no cluster", c.Kubeconfig)
-		}
-		return rc, err
-	}
-	rc, err := rest.InClusterConfig()
-	if !errors.Is(err, rest.ErrNotInCluster) {
-		return rc, err
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	if os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" && !slices.ContainsFunc(rules.Precedence, exists) {
-		// client-go says nothing of files that are not there.
-		return nil, fmt.Errorf("KUBECONFIG names %s, and no such file is there", strings.Join(rules.Precedence, ", "))
-	}
-	rc, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		// client-go names a variable that Plimsoll does not read.
-		return nil, errors.New("none of these is there; set KUBECONFIG, or give --kubeconfig=FILE")
-	}
-	return rc, err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // newLog makes the one logger, which client-go's lines go through as well.

@@ -45,9 +45,21 @@ func (h Host) logger() logr.Logger {
 // Once in a process: all of controller-runtime logs to this host's log from then on.
 func (h Host) Run(ctx context.Context, c Controller, prepare func() (manager.Manager, error)) error {
 	ctrllog.SetLogger(h.logger())
-	mgr, err := prepare()
-	if err != nil {
-		return err
+	// Preparing asks the API server, and its client takes no context: a process that is asked to end meanwhile ends.
+	var mgr manager.Manager
+	prepared := make(chan error, 1)
+	go func() {
+		var err error
+		mgr, err = prepare()
+		prepared <- err
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-prepared:
+		if err != nil {
+			return err
+		}
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the controller of %s: %w", c.Of, err)

@@ -316,7 +316,7 @@ func (a *asked) bought(n *model.Node) Bought {
 	case a.memory.LastGrowth.IsZero() && len(a.memory.Asks)+len(a.memory.Arrivals) == 0:
 		out.Unknown = "no scale-up is remembered: it is older than the leader's memory, or that is not at hand"
 	default:
-		out.Unknown = "that is remembered only while such pods may still wait for a node"
+		out.Unknown = "that is remembered only until the pods that it was bought for have their nodes"
 	}
 	return out
 }

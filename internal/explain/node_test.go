@@ -64,7 +64,7 @@ pods db count=1 cpu=1 node=own`); err != nil {
 	}{
 		{"own", "it is of no node group", model.Memory{}},
 		{"n1", "no scale-up is remembered: it is older than the leader's memory, or that is not at hand", model.Memory{}},
-		{"n1", "that is remembered only while such pods may still wait for a node", model.Memory{LastGrowth: snap.Now}},
+		{"n1", "that is remembered only until the pods that it was bought for have their nodes", model.Memory{LastGrowth: snap.Now}},
 		{"n1", "the pods that it was bought for are gone",
 			model.Memory{Arrivals: []model.Arrival{{Node: "n1", Group: "g", For: []string{"gone"}}}}},
 	} {

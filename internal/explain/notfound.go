@@ -95,10 +95,15 @@ func (a *asked) noGroup(name string) *NotFoundError {
 	return &NotFoundError{"group", name, why, nearOne(name, ids)}
 }
 
-// nearOne is a suggestion of one name, if one is near.
-func nearOne(name string, known []string) []string {
+// nearOne is a suggestion of one name, if one is near; else of those that go on where it ends.
+func nearOne(name string, known []string) (out []string) {
 	if near := spelling.Nearest(name, known); near != "" {
 		return []string{near}
 	}
-	return nil
+	for _, k := range known {
+		if strings.HasPrefix(k, name) && len(out) < mostNear {
+			out = append(out, k)
+		}
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -283,10 +284,16 @@ func mapHint(err error, namespace, name string) string {
 		return fmt.Sprintf("is there a namespace %s? --namespace names it", namespace)
 	case apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInvalid(err):
 		return "the API server rejects the content; if others write into the same ConfigMap, remove what they wrote"
-	default:
-		return "does the API server answer?"
 	}
+	status := apierrors.APIStatus(nil)
+	if errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError {
+		return ServerFault
+	}
+	return "does the API server answer?"
 }
+
+// ServerFault is what a person can do where the API server has answered that it cannot.
+const ServerFault = "the API server has answered, and could not do it: try again, and look into its log"
 
 // StatusMap reads the status ConfigMap. An error says what a person can do; for
 // one that is not there, apierrors.IsNotFound holds.

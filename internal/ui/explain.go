@@ -139,8 +139,11 @@ func explained(c model.Cycle, q question) (any, error) {
 // valued turns what is not there into a refusal.
 func valued[T any](value T, err error) (any, error) {
 	if missing, ok := errors.AsType[*explain.NotFoundError](err); ok {
-		return nil, &Refusal{Status: http.StatusNotFound, Code: NotFound, Why: missing.Error(),
-			Hint: "the page and kubectl get have the names"}
+		r := &Refusal{Status: http.StatusNotFound, Code: NotFound, Why: missing.Error()}
+		if len(missing.Near) == 0 && missing.What != "group" {
+			r.Hint = "kubectl get " + missing.What + "s has the names"
+		}
+		return nil, r
 	}
 	return value, err
 }

@@ -77,7 +77,7 @@ func (f Failure) Text() string {
 	if f.Hint == "" {
 		return f.Message
 	}
-	return f.Message + ": " + f.Hint
+	return f.Message + "; " + f.Hint
 }
 
 func (r *Refusal) failure() Failure {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,7 +67,11 @@ func loadConfigMap(ctx context.Context, client kubernetes.Interface, cfg Config)
 		if cfg.ConfigMapName != "" {
 			by = fmt.Sprintf(" (named by %s)", envConfigMap)
 		}
-		return source{}, false, fmt.Errorf("read the %s%s: %w", name, by, err)
+		hint := ""
+		if errors.As(err, new(*url.Error)) {
+			hint = "; is that the address of the API server, and can this machine reach it?"
+		}
+		return source{}, false, fmt.Errorf("read the %s%s: %w%s", name, by, err, hint)
 	}
 	text, ok := configured.Data[configMapConfigKey]
 	if !ok {

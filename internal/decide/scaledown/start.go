@@ -300,7 +300,7 @@ func (b *starts) resting(g *model.Group, group int) *model.Verdict {
 
 // underWay is the delay after a scale-up that has not ended.
 func (b *starts) underWay() *model.Verdict {
-	v := gate.Cooldown(b.Policy.ScaleDown.DelayAfterAdd, "scale-up, and one is under way", "")
+	v := gate.Cooldown(b.Policy.ScaleDown.DelayAfterAdd, "scale-up, and one begins now or is under way", "")
 	v.Fix = "its end, and time"
 	return v
 }
