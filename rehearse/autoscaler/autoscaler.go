@@ -4,12 +4,14 @@
 package autoscaler
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,6 +30,7 @@ const (
 	templatesVariable = "KWOK_TEMPLATES_PATH"
 
 	addressFlag  = "--address"
+	pageFlag     = "--ui-address"
 	probeTimeout = 2 * time.Second
 	stopGrace    = 30 * time.Second // on kwok it deletes its nodes when it is asked to end
 )
@@ -43,6 +46,7 @@ type Setting struct {
 	Kubeconfig string
 	Cloud      Cloud
 	Address    string // host:port of its metrics and health, unless Flags name another
+	Page       string // host:port of its page, in the same way; empty: one that is free, which its log has
 	Flags      []string
 }
 
@@ -93,7 +97,7 @@ func (s Setting) Process() supervise.Process {
 	args := slices.Concat([]string{"run"}, s.Cloud.Flags, []string{
 		"--kubeconfig=" + s.Kubeconfig,
 		addressFlag + "=" + s.Address,
-		"--ui-address=127.0.0.1:0", // several may run on one machine; the log has the address
+		pageFlag + "=" + cmp.Or(s.Page, "127.0.0.1:0"), // several may run on one machine
 	}, s.Flags)
 	return supervise.Process{
 		Name:  Name,
@@ -105,16 +109,32 @@ func (s Setting) Process() supervise.Process {
 	}
 }
 
-// address is where Plimsoll listens: the last flag wins, as for its own parser.
-func (s Setting) address() string {
-	address := s.Address
+// PageURL is where a browser of this machine finds the page, empty where it is not told: it may be off, or want a
+// token.
+func (s Setting) PageURL() string {
+	page := s.last(pageFlag, s.Page)
+	host, port, err := net.SplitHostPort(page)
+	if err != nil || port == "0" || host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		return ""
+	}
+	return "http://" + page + "/"
+}
+
+// last is the value of a flag: the last one wins, as for Plimsoll's own parser.
+func (s Setting) last(name, value string) string {
 	for i, flag := range s.Flags {
-		if value, ok := strings.CutPrefix(flag, addressFlag+"="); ok {
-			address = value
-		} else if flag == addressFlag && i+1 < len(s.Flags) {
-			address = s.Flags[i+1]
+		if given, ok := strings.CutPrefix(flag, name+"="); ok {
+			value = given
+		} else if flag == name && i+1 < len(s.Flags) {
+			value = s.Flags[i+1]
 		}
 	}
+	return value
+}
+
+// address is where Plimsoll listens.
+func (s Setting) address() string {
+	address := s.last(addressFlag, s.Address)
 	if strings.HasPrefix(address, ":") {
 		return "127.0.0.1" + address
 	}

@@ -32,6 +32,25 @@ func TestProcessOfSetting(t *testing.T) {
 	}
 }
 
+// The page's address is told where a browser can open it as it is.
+func TestWhereThePageIs(t *testing.T) {
+	for want, s := range map[string]autoscaler.Setting{
+		"http://127.0.0.1:7/": {Page: "127.0.0.1:7"},
+		"http://[::1]:8/":     {Page: "127.0.0.1:7", Flags: []string{"--ui-address=:1", "--ui-address", "[::1]:8"}},
+		"http://localhost:9/": {Flags: []string{"--ui-address=localhost:9"}},
+	} {
+		if got := s.PageURL(); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+	for _, address := range []string{"", ":8443", "127.0.0.1:0", "10.0.0.1:1"} {
+		flags := []string{"--ui-address=" + address}
+		if got := (autoscaler.Setting{Page: "127.0.0.1:7", Flags: flags}).PageURL(); got != "" {
+			t.Errorf("%s: %q", address, got)
+		}
+	}
+}
+
 // What a person pastes into a shell reaches Plimsoll as it was meant.
 func TestGroupsSurvivesAShell(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "it's a $HOME")

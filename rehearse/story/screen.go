@@ -53,7 +53,12 @@ func (s *Screen) link(url string) string {
 	if s.width == nil {
 		return text
 	}
-	return text + "\nOpen it in a browser on this machine. On another one: ssh -N -L 8086:" +
+	return text + "\n" + HowToOpen(url)
+}
+
+// HowToOpen says how a person opens a page of this machine.
+func HowToOpen(url string) string {
+	return "Open it in a browser on this machine. On another one: ssh -N -L 8086:" +
 		strings.Trim(strings.TrimPrefix(url, "http:"), "/") + " HOST, and open http://127.0.0.1:8086/"
 }
 

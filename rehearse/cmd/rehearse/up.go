@@ -21,6 +21,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/rehearse/autoscaler"
 	"github.com/plimsoll-dev/plimsoll/rehearse/controlplane"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story"
 	"github.com/plimsoll-dev/plimsoll/rehearse/world"
 )
 
@@ -166,8 +167,9 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	if err := made.Enter(startCtx, cluster); err != nil {
 		return orInterrupted(ctx, err)
 	}
+	page := ""
 	if binary != "" {
-		if err := startPlimsoll(startCtx, cluster, binary, made.Cloud, flags); err != nil {
+		if page, err = startPlimsoll(startCtx, cluster, binary, made.Cloud, flags); err != nil {
 			return orInterrupted(ctx, err)
 		}
 	}
@@ -189,6 +191,7 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 		fmt.Fprintln(progress, made.Notes)
 	}
 	fmt.Fprintln(progress, "as Plimsoll sees them:", groupsCommand(cluster, binary, made.Cloud, flags))
+	fmt.Fprint(progress, page)
 	fmt.Fprintf(out, "export KUBECONFIG=%s\n", cmp.Or(flags.kubeconfig, cluster.AdminKubeconfig()))
 
 	// 4. Until a signal, or a death.
@@ -201,25 +204,35 @@ func up(flags upFlags, out, progress io.Writer) (err error) {
 	}
 }
 
+// startPlimsoll also gives what a person is told of the page.
 func startPlimsoll(
 	ctx context.Context, cluster *controlplane.ControlPlane, binary string, cloud autoscaler.Cloud, flags upFlags,
-) error {
+) (page string, err error) {
 	port, err := controlplane.FreePort(nil)
 	if err != nil {
-		return err
+		return "", err
 	}
-	process := autoscaler.Setting{
+	pagePort, err := controlplane.FreePort(map[int]bool{port: true})
+	if err != nil {
+		return "", err
+	}
+	setting := autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: cluster.PlimsollKubeconfig(),
 		Cloud:      cloud,
 		Address:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Page:       net.JoinHostPort("127.0.0.1", strconv.Itoa(pagePort)),
 		Flags:      flags.plimsollFlags,
-	}.Process()
+	}
+	process := setting.Process()
 	process.Revive = flags.keepGoing
 	if err := cluster.Launch(process); err != nil {
-		return err
+		return "", err
 	}
-	return cluster.Processes().WaitReady(ctx, process.Name)
+	if url := setting.PageURL(); url != "" {
+		page = fmt.Sprintf("Plimsoll's page: %s\n%s\n", url, story.HowToOpen(url))
+	}
+	return page, cluster.Processes().WaitReady(ctx, process.Name)
 }
 
 // groupsCommand is how a person lists the node groups, with the program that runs, or
