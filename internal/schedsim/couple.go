@@ -3,7 +3,6 @@ package schedsim
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -80,6 +79,7 @@ type bonds struct {
 	terms   map[string]*term
 	ports   map[hostPort][]model.ClassID
 	sets    map[string]*classSet // by the terms that bind classes, which share them
+	kin     map[string]*kin      // by a namespace and the keys of labels
 	steps   int                  // selectors compared with labels
 }
 
@@ -130,7 +130,7 @@ func (w *World) bind(prev *World) {
 func newBonds(classes []class, namespaces map[string]map[string]string, apart coupling) *bonds {
 	b := &bonds{
 		classes: classes, spaces: newSpaces(namespaces), apart: apart, terms: map[string]*term{},
-		ports: map[hostPort][]model.ClassID{}, sets: map[string]*classSet{},
+		ports: map[hostPort][]model.ClassID{}, sets: map[string]*classSet{}, kin: map[string]*kin{},
 	}
 	for i := range classes {
 		id := model.ClassID(i)
@@ -220,7 +220,14 @@ func (b *bonds) matches(t *term) []model.ClassID {
 		return t.matches
 	}
 	t.found = true
-	for _, space := range b.namespacesOf(t) {
+	spaces := b.namespacesOf(t)
+	if len(spaces) == 1 {
+		if k := b.kinFor(spaces[0], t.Selector); k != nil {
+			t.matches = b.matchKin(k, t.selection)
+			return t.matches
+		}
+	}
+	for _, space := range spaces {
 		having := b.in(space)
 		for _, l := range needed(t.Selector) {
 			b.steps++
@@ -321,6 +328,9 @@ func (b *bonds) conflicts(c *class) *classSet {
 	}
 	set, ok := b.sets[string(name)]
 	if !ok {
+		for _, list := range lists {
+			b.steps += len(list) / 16 // each takes less than a look
+		}
 		set = newClassSet(lists, len(b.classes))
 		b.sets[string(name)] = set
 	}
@@ -376,17 +386,23 @@ func (s *classSet) has(id model.ClassID) bool {
 	return slices.Contains(s.few, id)
 }
 
-// list has the members in order.
-func (s *classSet) list() (ids []model.ClassID) {
+// among are the members that are in a sorted list.
+func (s *classSet) among(list []model.ClassID) (ids []model.ClassID) {
 	switch {
 	case s == nil:
 		return nil
 	case s.bits == nil:
-		return slices.Sorted(slices.Values(s.few))
+		for _, id := range s.few {
+			if _, found := slices.BinarySearch(list, id); found {
+				ids = append(ids, id)
+			}
+		}
+		slices.Sort(ids)
+		return ids
 	}
-	for at, word := range s.bits {
-		for ; word != 0; word &= word - 1 {
-			ids = append(ids, model.ClassID(64*at+bits.TrailingZeros64(word)))
+	for _, id := range list {
+		if s.has(id) {
+			ids = append(ids, id)
 		}
 	}
 	return ids

@@ -148,9 +148,17 @@ func (w *World) PacksAlike(t Template) string {
 // ReadsHost reports whether the class's node affinity reads the node's own name or hostname.
 func (w *World) ReadsHost(c model.ClassID) bool { return w.classes[c].readsHost }
 
-// Apart lists the classes whose pods share no host with one of the class, by ports or anti-affinity;
-// the class itself may be one of them. Sorted.
-func (w *World) Apart(c model.ClassID) []model.ClassID { return w.conflicts(w.class(c)).list() }
+// Apart lists those of some classes, which are sorted, whose pods share no host with one of the class, by ports or
+// anti-affinity; the class itself may be one of them.
+func (w *World) Apart(c model.ClassID, of []model.ClassID) []model.ClassID {
+	conflicts := w.conflicts(w.class(c))
+	found := conflicts.among(of)
+	w.Looked(len(found))
+	if conflicts != nil && conflicts.bits != nil {
+		w.Looked(len(of) / 64)
+	}
+	return found
+}
 
 // Takes is how many of these pods a new, otherwise empty node of the template takes, each class in turn.
 // The world is left as it was.

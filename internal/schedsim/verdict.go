@@ -272,10 +272,13 @@ func (w *World) conflict(class *class, pods []model.Batch) model.Reason {
 	if conflicts == nil {
 		return ""
 	}
-	why := model.Reason("")
+	why, ports := model.Reason(""), len(class.spec.Containers[0].Ports) > 0
 	for _, b := range pods {
 		if !conflicts.has(b.Class) {
 			continue
+		}
+		if !ports {
+			return model.PodAffinity
 		}
 		if portsConflict(class.spec, w.classes[b.Class].spec) {
 			return model.PortConflict

@@ -132,8 +132,8 @@ func (pl *planner) preferred(heads []head) []head {
 
 // repelled reports whether pods that are on every new node of the group keep the class away.
 func (pl *planner) repelled(c model.ClassID, h head) bool {
-	return len(h.template.Pods) > 0 && slices.ContainsFunc(pl.w.Apart(c), func(other model.ClassID) bool {
-		return slices.ContainsFunc(h.template.Pods, func(b model.Batch) bool { return b.Class == other })
+	return slices.ContainsFunc(h.template.Pods, func(b model.Batch) bool {
+		return len(pl.w.Apart(c, []model.ClassID{b.Class})) > 0
 	})
 }
 
@@ -145,17 +145,18 @@ type cliques struct {
 
 func (pl *planner) apart(lots []lot) cliques {
 	k := cliques{of: map[model.ClassID]int{}}
-	counted := map[model.ClassID]bool{}
-	for _, l := range lots {
-		counted[l.class] = true
+	counted := make([]model.ClassID, len(lots))
+	for i, l := range lots {
+		counted[i] = l.class
 	}
+	slices.Sort(counted)
+	counted = slices.Compact(counted)
 	others := map[model.ClassID][]model.ClassID{}
 	of := func(c model.ClassID) []model.ClassID {
 		list, ok := others[c]
 		if !ok {
-			list = slices.DeleteFunc(pl.w.Apart(c), func(o model.ClassID) bool { return !counted[o] })
+			list = pl.w.Apart(c, counted)
 			others[c] = list
-			pl.w.Looked(len(list))
 		}
 		return list
 	}
