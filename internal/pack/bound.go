@@ -157,6 +157,43 @@ func (c *core) resourcePrices(cost func(k int) float64, m *meter) prices {
 	return p
 }
 
+// classPrices lets the pods of one class pay for each node, as many as it takes of them: those of the class that needs
+// most of all nodes first, then those of others, of what the kinds that hold them cost still. It is for classes with a
+// limit per node, of which different kinds may hold different ones.
+func (c *core) classPrices(m *meter) prices {
+	p := prices{item: make([]float64, len(c.classes)), proof: ProofColumns}
+	rest := make([]float64, len(c.kinds))
+	for k := range rest {
+		rest[k] = c.cost(k)
+	}
+	each := func(i int) float64 {
+		least := math.Inf(1)
+		for k := range c.kinds {
+			if n := c.kinds[k].most[i]; n > 0 {
+				least = min(least, rest[k]/float64(n))
+			}
+		}
+		return least
+	}
+	order, alone := make([]int, len(c.classes)), make([]float64, len(c.classes))
+	for i := range order {
+		order[i], alone[i] = i, each(i)*float64(c.classes[i].count)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(alone[b], alone[a]) })
+	for _, i := range order {
+		price := each(i)
+		if math.IsInf(price, 1) {
+			continue
+		}
+		p.item[i] = price
+		for k := range rest {
+			rest[k] = max(0, rest[k]-float64(price*float64(c.kinds[k].most[i])))
+		}
+	}
+	m.work(3 * len(c.classes) * len(c.kinds))
+	return p
+}
+
 // sums are the plainest bounds, in whole numbers: of one resource over all items, and of a class
 // with a limit per node.
 func (c *core) sums(unplaced int) (nodes int, price int64) {

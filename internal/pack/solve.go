@@ -37,6 +37,9 @@ func begin(c *core, m *meter) *search {
 	s.offer(newDraft(c), MethodNextFit)
 	if len(c.classes) > 0 {
 		s.bound.offer(c.resourcePrices(c.cost, m))
+		if slices.ContainsFunc(c.classes, func(k class) bool { return k.perNode != NoLimit }) {
+			s.bound.offer(c.classPrices(m))
+		}
 	}
 	return s
 }
