@@ -28,6 +28,8 @@ func TestGrowth(t *testing.T) {
 		{"nodes", 500, func(n int) *testkit.Cluster { return hosts(n, 500, zone, host) }},
 		{"pods over zones", 1000, func(n int) *testkit.Cluster { return hosts(300, n, zone) }},
 		{"pods over hostnames", 1000, func(n int) *testkit.Cluster { return hosts(300, n, host) }},
+		{"pods over zones and hostnames", 8000, func(n int) *testkit.Cluster { return hosts(300, n, zone, host) }},
+		{"pods packed again", 500, sharing},
 		{"classes", 2500, distinct},
 		{"groups", 50, manyGroups},
 		{"zones", 25, manyZones},
@@ -49,6 +51,23 @@ func TestGrowth(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sharing is as many pods that repel each other, and as many that are spread over zones and hostnames, which are packed
+// again: one class after the other, three of the latter fill a node, and leave no room for one of the former.
+func sharing(n int) *testkit.Cluster {
+	c := testkit.New()
+	for z := range 3 {
+		c.Group(fmt.Sprintf("g%d", z), 0, 10000,
+			testkit.Node("", "900m", "64Gi", map[string]string{zone: string(rune('a' + z))}))
+	}
+	alone, spread := appPod("alone", "500m", "1Gi"), appPod("spread", "300m", "1Gi")
+	testkit.Apart(alone, host, alone.Labels)
+	testkit.SpreadOver(spread, zone, 1, spread.Labels)
+	testkit.SpreadOver(spread, host, 1, spread.Labels)
+	c.Pending(alone, n)
+	c.Pending(spread, n)
+	return c
 }
 
 // slope is that of the line that is nearest to the points, in logarithms.

@@ -70,21 +70,24 @@ func (w *World) Lay(l Layout) (first Node) {
 	return first
 }
 
-// PutOn puts up to count pods of a class onto one node, as many as fit, and returns how many these are.
-func (w *World) PutOn(c model.ClassID, id Node, count int) (n int) {
+// PutOn puts up to count pods of a class onto one node, as many as fit, and returns how many these are. Nowhere is true
+// if no node in the same topology domains takes another one.
+func (w *World) PutOn(c model.ClassID, id Node, count int) (n int, nowhere bool) {
 	i := int(id)
 	if !w.usable(c, i) {
-		return 0
+		return 0, false
 	}
 	if w.class(c).coupling < domain {
 		n, _ = w.fill(c, i, count)
-		return n
+		return n, false
 	}
-	for n < count && w.check(c, i) == nil {
+	for ; n < count; n++ {
+		if no := w.check(c, i); no != nil {
+			return n, no.region
+		}
 		w.put(i, c, 1)
-		n++
 	}
-	return n
+	return n, false
 }
 
 // RegionKeys are the label keys of the topology domains, other than hosts, that the verdict on a pod of the class

@@ -16,23 +16,43 @@ type planted struct {
 	left int
 }
 
+// row is planted nodes in order, and by class which of them is tried first: those before it have refused the class.
+type row struct {
+	nodes []planted
+	from  map[model.ClassID]int
+}
+
+func rowOf(nodes ...planted) *row { return &row{nodes, map[model.ClassID]int{}} }
+
 // again places the pods of a plan once more, in its order, where they fit: those that it has on new nodes on the ones
 // that open has made before, of those that are named for each.
-func (pl *planner) again(old schedsim.Layout, open func(), where func(i int) []planted) {
+func (pl *planner) again(old schedsim.Layout, open func(), where func(i int) *row) {
 	by := map[model.ClassID]*waiting{}
 	for _, q := range pl.list {
 		by[q.Class] = q
 	}
-	put := func(i int, on []planted) {
+	put := func(i int, on *row) {
 		q, left := by[old.Pods[i].Class], old.Pods[i].Count
-		for k := 0; k < len(on) && left > 0; k++ {
-			n := pl.w.PutOn(q.Class, on[k].node, min(left, on[k].left))
-			on[k].left, left = on[k].left-n, left-n
-			_, _, planned := pl.w.CountByKind([]schedsim.Put{{Node: on[k].node, Count: n}})
+		first := on.from[q.Class]
+		for k := range on.nodes {
+			at := (first + k) % len(on.nodes)
+			s := &on.nodes[at]
+			if s.left == 0 {
+				continue
+			}
+			n, nowhere := pl.w.PutOn(q.Class, s.node, min(left, s.left))
+			s.left, left = s.left-n, left-n
+			_, _, planned := pl.w.CountByKind([]schedsim.Put{{Node: s.node, Count: n}})
 			q.left, q.planned, q.upcoming = q.left-n, q.planned+planned, q.upcoming+n-planned
+			if at != first {
+				on.from[q.Class] = at
+			}
+			if left == 0 || nowhere {
+				return
+			}
 		}
 	}
-	there := func(b *schedsim.Placed) []planted { return []planted{{b.Node, b.Count}} }
+	there := func(b *schedsim.Placed) *row { return rowOf(planted{b.Node, b.Count}) }
 	for i := range old.Pods {
 		if b := &old.Pods[i]; b.Early {
 			put(i, there(b))
@@ -75,8 +95,8 @@ func (pl *planner) settle(last bool) bool {
 			pl.w.AddNodes(t, 1)
 		}
 		pl.sow(plan, first)
-	}, func(i int) []planted {
-		return []planted{{first + model.NodeID(plan.Pods[i].Added), plan.Pods[i].Count}}
+	}, func(i int) *row {
+		return rowOf(planted{first + model.NodeID(plan.Pods[i].Added), plan.Pods[i].Count})
 	})
 	var lost []*waiting
 	for i, q := range pl.list {

@@ -133,20 +133,19 @@ func batches(lots []lot) []model.Batch {
 // bought for as ever.
 func (pl *planner) replant(p *purchase, plan pack.Plan, old schedsim.Layout, of []int) {
 	var alike []int
-	var room [][]planted
-	pl.again(old, func() { alike, room = pl.plant(p, plan) }, func(i int) []planted {
-		at := alike[of[i]]
-		room[at] = slices.DeleteFunc(room[at], func(s planted) bool { return s.left == 0 })
-		return room[at]
-	})
+	var room []*row
+	pl.again(old, func() { alike, room = pl.plant(p, plan) }, func(i int) *row { return room[alike[of[i]]] })
 	pl.growFor(pl.list)
 	pl.dropIdle()
 }
 
 // plant buys the nodes of a packing. Lots that are alike have one number; room is what is to come, by that.
-func (pl *planner) plant(p *purchase, plan pack.Plan) (alike []int, room [][]planted) {
+func (pl *planner) plant(p *purchase, plan pack.Plan) (alike []int, room []*row) {
 	alike = p.alike()
-	room = make([][]planted, slices.Max(alike)+1)
+	room = make([]*row, slices.Max(alike)+1)
+	for i := range room {
+		room[i] = rowOf()
+	}
 	pl.seeds = map[model.NodeID]int{}
 	why := pl.whyPacked(plan)
 	for _, pattern := range plan.Patterns {
@@ -156,11 +155,11 @@ func (pl *planner) plant(p *purchase, plan pack.Plan) (alike []int, room [][]pla
 			for _, id := range pl.addNodes(d.template, d.nodes) {
 				pl.seeds[id] = d.group
 				for _, item := range pattern.Items {
-					at := alike[item.Class]
-					if last := len(room[at]) - 1; last >= 0 && room[at][last].node == id {
-						room[at][last].left += item.Count
+					r := room[alike[item.Class]]
+					if last := len(r.nodes) - 1; last >= 0 && r.nodes[last].node == id {
+						r.nodes[last].left += item.Count
 					} else {
-						room[at] = append(room[at], planted{id, item.Count})
+						r.nodes = append(r.nodes, planted{id, item.Count})
 					}
 				}
 			}
