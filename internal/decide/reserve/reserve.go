@@ -48,6 +48,7 @@ type Room struct {
 	lacks  map[types.UID]lack
 	// shorts are made when they are first asked for.
 	shorts map[types.UID]*short
+	fewest int // how many serve of that one of them of which the fewest do
 	// replaced and bought are the nodes of open moves.
 	replaced map[model.NodeID]*Replaced
 	bought   map[model.NodeID]*model.Move

@@ -2,6 +2,7 @@ package reserve
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,10 @@ func (r *Room) LastForLong(leaving []*model.Pod) bool {
 func (r *Room) lastServing(leaving []*model.Pod) (last *model.Pod, x *short) {
 	if r.shorts == nil {
 		r.shorts = shortOf(r.snap)
+		r.fewest = fewestServing(r.shorts)
+	}
+	if len(leaving) < r.fewest {
+		return nil, nil // each has others that serve
 	}
 	for _, p := range leaving {
 		x := r.shorts[p.Owner]
@@ -91,4 +96,13 @@ func shortOf(s *model.Snapshot) map[types.UID]*short {
 		}
 	}
 	return all
+}
+
+// fewestServing is the least number of pods on ready nodes that any of these has.
+func fewestServing(shorts map[types.UID]*short) int {
+	fewest := math.MaxInt
+	for _, x := range shorts {
+		fewest = min(fewest, x.serving)
+	}
+	return fewest
 }
