@@ -199,6 +199,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--memory-difference-ratio=1.5"}, []string{"--memory-difference-ratio"}},
 		{[]string{"--kube-client-qps=NaN"}, []string{"--kube-client-qps"}},
 		{[]string{"--kube-client-burst=-1"}, []string{"--kube-client-burst"}},
+		{[]string{"--return-to-preferred"}, []string{"--return-to-preferred", "first --expander"}},
+		{[]string{"--return-to-preferred", "--expander=price,priority"}, []string{"--return-to-preferred"}},
 		{[]string{"--nudge-idle=3s"}, []string{"--nudge-idle", "--nudge-max"}},
 		{[]string{"--leader-elect-renew-deadline=20s"}, []string{"--leader-elect-lease-duration", "20s"}},
 		{[]string{"--leader-elect-retry-period=9s"}, []string{"--leader-elect-renew-deadline"}},

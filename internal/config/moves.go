@@ -31,6 +31,9 @@ func (f *Flags) moves() {
 			"how long other moves leave the nodes of a move alone after its end")
 		s.DurationVar(&m.Patience, "move-patience", m.Patience,
 			"a move is given up when none of its old nodes has been removed for this long; those that are left stay")
+		s.BoolVar(&m.Return, "return-to-preferred", m.Return,
+			"replace nodes of groups that come behind in the priorities by nodes of preferred ones, when these can grow again; "+
+				"needs priority as the first expander")
 		s.DurationVar(&m.ExpireAfter, "replace-after", m.ExpireAfter,
 			"how old a node may get before it is replaced by a new one, which is bought first; 0: no limit")
 		s.BoolVar(&m.Drifted, "replace-drifted", m.Drifted,

@@ -170,6 +170,10 @@ func (f *Flags) check(c *Config) []error {
 	}
 	f.checkScaleDown(&c.Policy.ScaleDown, wrong)
 	f.checkMoves(&c.Policy.Moves, wrong)
+	if c.Policy.Moves.Return && !c.Policy.ScaleUp.Prefers() {
+		wrong("return-to-preferred", "what is preferred is what the priorities say: give priority as the first --expander; "+
+			"from dear nodes to cheaper ones it is --consolidation=WhenCheaper")
+	}
 	f.checkLeader(c.Leader, wrong)
 	if _, port, err := net.SplitHostPort(c.HTTP.Address); err != nil {
 		wrong("address", "%v (give host:port, or :port)", err)

@@ -189,6 +189,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		return addPolicy(p, vals)
 	case "replace-after":
 		p.Moves.ExpireAfter, err = time.ParseDuration(vals[0])
+	case "return-to-preferred":
+		p.Moves.Return = true
 	case "replace-drifted":
 		p.Moves.Drifted = true
 	case "replace-interrupted":
@@ -222,6 +224,12 @@ func addPolicy(p *model.Policy, vals []string) (err error) {
 		case "consolidation":
 			kind, _ := policy.ConsolidationNamed(text)
 			own.Moves.Consolidation = &kind
+		case "priority":
+			own.Priority = new(int)
+			_, err = fmt.Sscan(text, own.Priority)
+		case "returns":
+			own.Moves.Return = new(bool)
+			*own.Moves.Return = text == "true"
 		case "share":
 			own.Moves.MinSavingsShare = new(float64)
 			_, err = fmt.Sscan(text, own.Moves.MinSavingsShare)

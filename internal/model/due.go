@@ -18,6 +18,7 @@ func (p MovePolicy) Of(g *Group) MovePolicy {
 	take(&p.MinSavingsShare, own.MinSavingsShare)
 	take(&p.MinSavingsPerDisruption, own.MinSavingsPerDisruption)
 	take(&p.Stay, own.Stay)
+	take(&p.Return, own.Return)
 	take(&p.ExpireAfter, own.ExpireAfter)
 	take(&p.Drifted, own.Drifted)
 	take(&p.Unsound, own.Unsound)
@@ -47,7 +48,7 @@ func (p *MovePolicy) Cheaper() bool { return p.Consolidation == policy.WhenCheap
 func (p *MovePolicy) OnlyEmpty() bool { return p.Consolidation == policy.WhenEmpty }
 
 // Replaces reports whether any node may go for others that are bought first.
-func (p *MovePolicy) Replaces() bool { return p.Cheaper() || p.Renews() }
+func (p *MovePolicy) Replaces() bool { return p.Cheaper() || p.Return || p.Renews() }
 
 // Renews reports whether nodes are replaced for anything but money.
 func (p *MovePolicy) Renews() bool {

@@ -12,7 +12,7 @@ func ExitReason(why Reason, unready, occupied bool) budget.Reason {
 	switch {
 	case why == NodeInterrupted:
 		return budget.Interrupted
-	case why == CheaperElsewhere:
+	case why == CheaperElsewhere, why == PreferredElsewhere:
 		return budget.Cheaper
 	case why == NodeDrifted:
 		return budget.Drifted

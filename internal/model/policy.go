@@ -119,6 +119,9 @@ type ScaleDownPolicy struct {
 	MinMemoryTotal int64
 }
 
+// Prefers reports whether the priorities are what decides first which group grows.
+func (p *ScaleUpPolicy) Prefers() bool { return len(p.Expanders) > 0 && p.Expanders[0] == ByPriority }
+
 // MovePolicy says which nodes go beside those that nothing needs, what a move must be worth, and how long one may
 // take. Of says what counts for one group.
 type MovePolicy struct {
@@ -130,6 +133,8 @@ type MovePolicy struct {
 	Stay time.Duration
 	// Patience is how long the nodes that go may take, from one to the next.
 	Patience time.Duration
+	// Return: nodes are replaced by those of groups that the priorities prefer, when these can grow again.
+	Return bool
 	// ExpireAfter is how old a node may get before it is replaced; zero: no limit. Drifted: nodes are
 	// replaced that are not what their group makes now. Unsound are types of conditions; a node is replaced
 	// while one of them is true.

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 
 	"sigs.k8s.io/yaml"
@@ -70,4 +71,27 @@ func (p *Priorities) Of(g provider.GroupID) (highest int, found bool) {
 		}
 	}
 	return highest, found
+}
+
+// Preference is the less, the higher the number that a group's policy, else the priorities, have for it: infinite for
+// one that has none.
+func (s *Snapshot) Preference(group int) float64 {
+	g := &s.Groups[group]
+	p, ok := s.Priorities.Of(g.ID)
+	if own := g.Settled.Priority; own != nil {
+		p, ok = *own, true
+	}
+	if !ok {
+		return math.Inf(1)
+	}
+	return -float64(p)
+}
+
+// Preferences are those of all groups.
+func (s *Snapshot) Preferences() []float64 {
+	out := make([]float64, len(s.Groups))
+	for i := range out {
+		out[i] = s.Preference(i)
+	}
+	return out
 }

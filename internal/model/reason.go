@@ -173,6 +173,8 @@ const (
 	NoPlaceToMovePods Reason = "NoPlaceToMovePods"
 	// ReservedForMovedPods: pods of other nodes that go are to come here.
 	ReservedForMovedPods Reason = "ReservedForMovedPods"
+	// PreferredElsewhere: its pods could run on nodes of groups that the priorities prefer, which are bought for them.
+	PreferredElsewhere Reason = "PreferredElsewhere"
 	// CheaperElsewhere: its pods could run for less on nodes that are bought for them. MoveUnderWay:
 	// such nodes are bought, or its pods wait to be moved there; ReservedForMove is of one of those nodes.
 	CheaperElsewhere Reason = "CheaperElsewhere"

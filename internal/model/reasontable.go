@@ -290,6 +290,10 @@ var ReasonSections = []ReasonSection{
 			"Its pods could run for less: on cheaper nodes, which are bought first. The detail names the nodes " +
 				"that are removed and bought, and the saving per hour.",
 			"Wait; it begins when that has been true for `--scale-down-unneeded-time` and no other move is under way."},
+		{PreferredElsewhere, 0,
+			"Its group comes behind others in the priorities, one of which can grow again: its pods go back there " +
+				"(`--return-to-preferred`). The detail names the nodes that are removed and bought.",
+			"Wait; it begins when that has been true for `--scale-down-unneeded-time` and no other move is under way."},
 		{MoveUnderWay, 0,
 			"It is replaced: nodes for its pods are on their way, or other nodes of the same move leave before it.",
 			"Wait; if those nodes do not come, it stays."},

@@ -36,7 +36,7 @@ type Moves struct {
 	// A move with nodes of these groups saves at least so much, see model.MovePolicy.
 	MinSavingsPerHour, MinSavingsShare, MinSavingsPerDisruption *float64
 	Stay, ExpireAfter                                           *time.Duration
-	Drifted                                                     *bool
+	Return, Drifted                                             *bool
 	Unsound, Interrupted                                        *[]string
 }
 
@@ -47,6 +47,7 @@ func (m *Moves) overlay(upper *Moves) {
 	put(&m.MinSavingsShare, upper.MinSavingsShare)
 	put(&m.MinSavingsPerDisruption, upper.MinSavingsPerDisruption)
 	put(&m.Stay, upper.Stay)
+	put(&m.Return, upper.Return)
 	put(&m.ExpireAfter, upper.ExpireAfter)
 	put(&m.Drifted, upper.Drifted)
 	put(&m.Unsound, upper.Unsound)

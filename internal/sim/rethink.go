@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide"
@@ -26,6 +27,15 @@ type rethink struct {
 	ended  []model.Outcome
 	held   model.Cycle // the last that decided
 	from   inputs      // what it decided from
+}
+
+// see takes in what the loop observes, as the loop does: with what the policies say of the groups.
+func (r *rethink) see(seen model.Observation) {
+	in, policies := &seen.Inventory, r.policy.Groups
+	policies.Pauses = seen.Pauses
+	in.Groups, seen.Settled, seen.SettledUntil = policies.Groups(in.Groups, seen.Now)
+	in.Notices = slices.Concat(in.Notices, policies.Notices(in.Groups))
+	r.seen = seen
 }
 
 // inputs are what a decision is made from.

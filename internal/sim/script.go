@@ -28,6 +28,7 @@ import (
 //	flags --scale-down-unneeded-time=5m --max-nodes-total=20    the product's own, and of a budget:
 //	      --budget-nodes=1 --budget-rate=2/30m --budget-group=general
 //	      --budget-allow=20m                                    in the first 20 minutes of each hour
+//	      --prefer=spot,small                                   policies with priorities, the highest first
 //	lags watch=10ms..400ms read=1s write=50ms..2s api=10ms..600ms begin=0s restart=20s memory=1s
 //
 // then what is in it, in the words of testkit.Scenario and a few more:
@@ -227,13 +228,24 @@ func parseFlags(words []string) (config.Config, error) {
 	if err != nil {
 		return config.Config{}, err
 	}
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, check.BudgetFlag) })
+	var preferred []policy.Policy
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
+		names, prefers := strings.CutPrefix(w, "--prefer=")
+		for _, name := range strings.Split(names, ",") {
+			if prefers {
+				preferred = append(preferred, policy.Policy{Name: name, Groups: []*regexp.Regexp{policy.Pattern(name)},
+					Priority: new(-len(preferred))})
+			}
+		}
+		return prefers || strings.HasPrefix(w, check.BudgetFlag)
+	})
 	set := pflag.NewFlagSet("flags", pflag.ContinueOnError)
 	f := config.Bind(set, []wiring.Entry{{Name: "sim", Bind: func(*pflag.FlagSet) wiring.Maker { return ownCloud{} }}})
 	if err := set.Parse(append([]string{"--cloud-provider=sim"}, words...)); err != nil {
 		return config.Config{}, err
 	}
 	c, _, err := f.Config()
+	c.Policy.Groups.Policies = append(c.Policy.Groups.Policies, preferred...)
 	if err == nil && bounded {
 		c.Policy.Budgets, c.Policy.Rules.RateSpan = []removals.Budget{budgetOf(b)}, b.Over
 	}

@@ -137,7 +137,7 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 		Inventory: cloud, InventoryErr: l.reader.err, Templates: w.templates(cloud.Groups),
 	}
 	seen.Contents = w.catalog.Contents()
-	l.again.seen = seen
+	l.again.see(seen)
 	return seen, nil
 }
 

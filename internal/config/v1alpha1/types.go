@@ -151,6 +151,8 @@ type Moves struct {
 	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty" flag:"min-savings-per-disruption"`
 	Stay                    string   `json:"stay,omitempty" flag:"move-stay"`
 	Patience                string   `json:"patience,omitempty" flag:"move-patience"`
+	// ReturnToPreferred is of nodes of groups that come behind others in the priorities.
+	ReturnToPreferred *bool `json:"returnToPreferred,omitempty" flag:"return-to-preferred"`
 	// ReplaceAfter, ReplaceDrifted and ReplaceConditions are of nodes that are replaced whatever that costs.
 	ReplaceAfter      string   `json:"replaceAfter,omitempty" flag:"replace-after"`
 	ReplaceDrifted    *bool    `json:"replaceDrifted,omitempty" flag:"replace-drifted"`
@@ -369,6 +371,9 @@ type GroupMoves struct {
 	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty"`
 	// Stay is how long other moves leave the nodes of a move alone after its end.
 	Stay string `json:"stay,omitempty"`
+	// ReturnToPreferred replaces nodes of these groups by those of groups that the priorities prefer, when these can
+	// grow again. It has an effect where priority is the first expander.
+	ReturnToPreferred *bool `json:"returnToPreferred,omitempty"`
 	// ReplaceAfter is how old a node may get before it is replaced; 0s: no limit.
 	ReplaceAfter string `json:"replaceAfter,omitempty"`
 	// ReplaceDrifted replaces nodes that are not what their group makes now.

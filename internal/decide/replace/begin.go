@@ -136,7 +136,7 @@ func (f *finder) waits(m *found, going int, grows map[int]bool) *model.Verdict {
 			wait = *t
 		}
 		since := f.s.Now
-		if n.Standing.Held == model.CheaperElsewhere {
+		if n.Standing.Held == m.Reason {
 			since = n.Standing.HeldSince
 		}
 		if until := since.Add(wait); until.After(f.s.Now) {
@@ -165,6 +165,9 @@ func (f *finder) collides(m *found, grows map[int]bool) *model.Verdict {
 func (m *found) would() string {
 	if m.due != nil {
 		return m.due.Detail + "; " + m.Text()
+	}
+	if m.Reason == model.PreferredElsewhere && m.Before == m.After {
+		return m.Text() + ", which the priorities prefer"
 	}
 	return fmt.Sprintf("%s would save %.4g an hour", m.Text(), m.Savings())
 }

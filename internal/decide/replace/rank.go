@@ -30,13 +30,31 @@ func (f *finder) rankDue(rests map[string]bool) {
 
 var dueOrder = []model.Reason{model.NodeInterrupted, model.NodeUnsound, model.NodeDrifted, model.NodeExpired}
 
+// rankBehind lists the nodes of groups that come behind others in the priorities: what is furthest behind first, and of
+// that what hurts least. They rest like those that go for the money.
+func (f *finder) rankBehind(rests map[string]bool) {
+	for _, n := range f.Search.Movable() {
+		node := f.s.Nodes[n.Node]
+		if n.Due != nil || !f.Search.Behind(node.Group) || f.Search.Received(n.Node) || rests[node.Name] ||
+			f.movedLately(n.Moving) || f.led(n.Housed) {
+			continue
+		}
+		f.list = append(f.list, candidate{Movable: n, behind: true, first: f.p.GoesFirst(node), pain: pain(f.s, n.Moving)})
+	}
+	slices.SortStableFunc(f.list, func(a, b candidate) int {
+		return cmp.Or(turn(a.first)-turn(b.first),
+			cmp.Compare(f.Search.Preference(f.s.Nodes[b.Node].Group), f.Search.Preference(f.s.Nodes[a.Node].Group)),
+			cmp.Compare(a.pain, b.pain))
+	})
+}
+
 // rank lists the nodes that could be worth a move: those that are to be maintained, then what saves most for each pod.
 func (f *finder) rank(rests map[string]bool) {
 	for _, n := range f.Search.Movable() {
 		node := f.s.Nodes[n.Node]
 		price, ok := f.priceOf(node)
 		own := f.Search.MovesOf(node.Group)
-		if n.Due != nil || !own.Cheaper() || !ok || f.Search.Received(n.Node) || rests[node.Name] {
+		if n.Due != nil || !own.Cheaper() || !ok || f.Search.Received(n.Node) || rests[node.Name] || f.taken(n.Node) {
 			continue
 		}
 		if f.movedLately(n.Moving) || f.led(n.Housed) {
@@ -50,6 +68,11 @@ func (f *finder) rank(rests map[string]bool) {
 	slices.SortStableFunc(f.list, func(a, b candidate) int {
 		return cmp.Or(turn(a.first)-turn(b.first), cmp.Compare(b.waste/b.pain, a.waste/a.pain))
 	})
+}
+
+// taken reports whether a node goes in a move that was found.
+func (f *finder) taken(id model.NodeID) bool {
+	return slices.ContainsFunc(f.found, func(m found) bool { return slices.Contains(m.nodes, id) })
 }
 
 // turn is less for what goes first.

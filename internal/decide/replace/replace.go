@@ -5,6 +5,7 @@
 // feasible together.
 //
 //	movable nodes that are due → ranked by why ──────────┐
+//	movable nodes → ranked by how far behind they are ───┤
 //	movable nodes → ranked by what they waste ───────────┴→ emptied in windows, by the packing of growth → worth it?
 //	worth it → for long enough, nothing else going on, within the limits? → begin
 //
@@ -13,7 +14,8 @@
 // No move leads back: each makes the fleet cheaper by what the policy asks for at least, with prices as they are,
 // and between moves the price falls with each removal and rises only with pods that have no room. So with a steady
 // load and steady prices no set of nodes comes back. Where prices change, Stay keeps the nodes of a move that is over
-// out of others (ADR 60).
+// out of others (ADR 60). A move back to preferred groups that has no price leads to what the priorities prefer, and
+// no other leads away from there (ADR 64).
 //
 // Pure. Who may import it: decide.
 package replace
@@ -57,16 +59,22 @@ func Find(in Input) Result {
 	mark := f.World.Mark()
 	defer f.World.Undo(mark)
 	f.end = f.World.Work().Steps + f.p.StepLimit
+	for i := range f.s.Groups {
+		f.cheaper = f.cheaper || f.Search.MovesOf(i).Cheaper()
+	}
 	rests := f.resting()
 	// 1. Which nodes are due? They go as many together as may at a time, fewer where those have no room.
 	f.rankDue(rests)
 	f.search()
-	// 2. Which waste enough to be worth a look? As many together, fewer where that is not worth it.
+	// 2. Which are behind what the priorities prefer?
+	f.rankBehind(rests)
+	f.search()
+	// 3. Which waste enough to be worth a look? As many together, fewer where that is not worth it.
 	if in.Buyer.Sells() {
 		f.rank(rests)
 		f.search()
 	}
-	// 3. The best of them begin.
+	// 4. The best of them begin.
 	f.begin()
 	return f.Result
 }
@@ -79,6 +87,8 @@ type finder struct {
 	p    model.MovePolicy
 	end  int // of the steps
 	list []candidate
+	// cheaper: some nodes may go for cheaper ones.
+	cheaper bool
 	// book has what budgets leave, moves that are not over yet counted as if all of their nodes were going.
 	book *budget.Book
 	// found are the moves with their nodes, and what the snapshot calls them.
@@ -90,6 +100,8 @@ type candidate struct {
 	scaledown.Movable
 	// first: it is to be maintained, and goes before others.
 	first bool
+	// behind: it goes for one of a group that the priorities prefer.
+	behind bool
 	// waste is what its price is above the least that its pods could cost, and pain what evicting them costs, in
 	// pods of ordinary priority; a node without any has 1.
 	waste, pain float64
@@ -99,6 +111,9 @@ type candidate struct {
 func (c *candidate) reason() model.Reason {
 	if c.Due != nil {
 		return c.Due.Reason
+	}
+	if c.behind {
+		return model.PreferredElsewhere
 	}
 	return model.CheaperElsewhere
 }
@@ -217,9 +232,12 @@ func (f *finder) try(list []candidate) bool {
 	saved, back := f.Buyer.Lose(f.nodesOf(list))
 	m.Before = saved
 	steps, left := f.end-f.World.Work().Steps, 0
-	if m.due != nil {
+	switch {
+	case m.due != nil:
 		m.comes, left = f.Buyer.Buy(pods, steps)
-	} else {
+	case m.Reason == model.PreferredElsewhere:
+		m.comes, left = f.Buyer.BuyPreferred(pods, f.foremost(groups), steps)
+	default:
 		// What goes for the money is not bought again: nodes of one group are worth the same.
 		m.comes, left = f.Buyer.BuyCheap(pods, groups, steps)
 	}
@@ -285,9 +303,38 @@ func (f *finder) price(m *found) bool {
 	if m.due != nil {
 		return true
 	}
+	if m.Reason == model.PreferredElsewhere && len(m.Comes) == 0 {
+		return false // that would be a removal, and nothing is behind in it
+	}
+	if m.Reason == model.PreferredElsewhere && !f.priced(m) {
+		m.Before, m.After = 0, 0
+		return !f.cheaper
+	}
 	saved := m.Savings()
 	least := math.Max(m.gate.MinSavingsPerHour, m.gate.MinSavingsShare*m.Before)
 	return saved > tiny*m.Before && saved >= least && saved >= m.gate.MinSavingsPerDisruption*m.pain
+}
+
+// priced reports whether all prices of a move are known.
+func (f *finder) priced(m *found) bool {
+	for group := range m.comes {
+		if _, ok := f.Buyer.Price(group); !ok {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(m.nodes, func(id model.NodeID) bool {
+		_, ok := f.priceOf(f.s.Nodes[id])
+		return !ok
+	})
+}
+
+// foremost is the preference of the one of some groups that the priorities prefer.
+func (f *finder) foremost(groups []int) float64 {
+	most := math.Inf(1)
+	for _, group := range groups {
+		most = min(most, f.Search.Preference(group))
+	}
+	return most
 }
 
 // tiny is the share of a price below which two prices are equal.

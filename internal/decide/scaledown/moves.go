@@ -45,7 +45,7 @@ func (f *finder) ofMove(c *candidate) bool {
 func (f *finder) mayMove(c *candidate) {
 	n := f.Snapshot.Nodes[c.node]
 	due := f.due(c.node)
-	wanted := f.moves[n.Group].Cheaper() || due != nil
+	wanted := f.moves[n.Group].Cheaper() || due != nil || f.behind(n.Group)
 	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
@@ -77,6 +77,22 @@ func (f *finder) due(id model.NodeID) *model.Verdict {
 	return f.moves[n.Group].Due(n, f.Snapshot.Now)
 }
 
+// behind reports whether nodes of a group are to go back to others that the priorities prefer, and there is one.
+func (f *finder) behind(group int) bool {
+	if !f.moves[group].Return || !f.Policy.ScaleUp.Prefers() {
+		return false
+	}
+	return f.preference(group) > slices.Min(f.preferences)
+}
+
+// preference is the less, the more the priorities prefer a group.
+func (f *finder) preference(group int) float64 {
+	if f.preferences == nil {
+		f.preferences = f.Snapshot.Preferences()
+	}
+	return f.preferences[group]
+}
+
 // onlyEmpty keeps a node with pods whose group lets only empty ones go.
 func (f *finder) onlyEmpty(group int) *model.Verdict {
 	if !f.moves[group].OnlyEmpty() {
@@ -95,6 +111,12 @@ func (x *Search) Replaces() bool {
 	return slices.ContainsFunc(x.finder.moves, func(p model.MovePolicy) bool { return p.Replaces() }) ||
 		slices.ContainsFunc(x.finder.Snapshot.Nodes, func(n *model.Node) bool { return n.Interrupted != nil })
 }
+
+// Behind reports whether nodes of a group are to go back to others that the priorities prefer.
+func (x *Search) Behind(group int) bool { return x.finder.behind(group) }
+
+// Preference is the less, the more the priorities prefer a group.
+func (x *Search) Preference(group int) float64 { return x.finder.preference(group) }
 
 // MovesOf says what may go from a group, and what a move of its nodes must be worth.
 func (x *Search) MovesOf(group int) *model.MovePolicy { return &x.finder.moves[group] }

@@ -151,6 +151,8 @@ type finder struct {
 	before   *minimums // as they were before that
 	// moves says what may go from each group beside what nothing needs.
 	moves []model.MovePolicy
+	// preferences are those of all groups, once they are asked for.
+	preferences []float64
 	// allowed is what each budget lets go, whatever else goes.
 	allowed  rules.Budgets
 	verdicts []model.NodeVerdict // by node

@@ -25,6 +25,8 @@ type Buyer struct {
 	priced []head
 	prices map[model.ClassID]float64
 	packs  map[model.ClassID]bool
+	// preferences are those of all groups, once they are asked for.
+	preferences []float64
 }
 
 // NewBuyer is a buyer beside what a plan buys for pods that wait. Groups that grow for those grow for nothing else in
@@ -95,7 +97,27 @@ func (b *Buyer) planner(steps int) *planner {
 // but no nodes of the groups in without. Nodes are those bought, by group; left are pods without a place, and all
 // where it depends on what the cloud picks: pods that have a node do not lose it for a hope.
 func (b *Buyer) BuyCheap(pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
-	pl := b.cheapest(steps)
+	return b.buySurely(b.cheapest(steps), pods, without, steps)
+}
+
+// BuyPreferred is BuyCheap as growth is set, from the groups that the priorities prefer to all of some: by what those
+// have at most. Groups that come last are not among them.
+func (b *Buyer) BuyPreferred(pods []model.Batch, than float64, steps int) (nodes map[int]int, left int) {
+	if b.preferences == nil {
+		b.preferences = b.s.Preferences()
+	}
+	pl := b.planner(steps)
+	pl.heads, pl.prices, pl.packs = nil, map[model.ClassID]float64{}, map[model.ClassID]bool{} // those are of all heads
+	for _, h := range b.heads {
+		if !b.limits.last[h.group] && b.preferences[h.group] < than {
+			pl.heads = append(pl.heads, h)
+		}
+	}
+	return b.buySurely(pl, pods, nil, steps)
+}
+
+// buySurely leaves all pods where it depends on what the cloud picks.
+func (b *Buyer) buySurely(pl *planner, pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
 	nodes, left = b.buy(pl, pods, without, steps)
 	if pl.hopes() {
 		for _, x := range pods {

@@ -248,16 +248,7 @@ func (pl *planner) dice(o *option) float64 {
 
 // byPriority is the less, the higher the number that the priorities document has
 // for the group. A group that no pattern matches comes last.
-func (pl *planner) byPriority(o *option) float64 {
-	p, ok := pl.s.Priorities.Of(pl.groupOf(o.group))
-	if own := pl.s.Groups[o.group].Settled.Priority; own != nil {
-		p, ok = *own, true
-	}
-	if !ok {
-		return math.Inf(1)
-	}
-	return -float64(p)
-}
+func (pl *planner) byPriority(o *option) float64 { return pl.s.Preference(o.group) }
 
 func (pl *planner) showPriority(best float64) string {
 	switch {
@@ -318,7 +309,7 @@ func (pl *planner) priceNotices() []provider.Notice {
 			"%s: they come last where prices decide, and are in no sum of costs", firstNames(unknown))})
 	}
 	if idle := pl.s.IdleCommitments(); len(idle) > 0 {
-		out = append(out, provider.Notice{Code: "CommitmentMatchesNothing", Message: fmt.Sprintf("the price file has "+
+		out = append(out, provider.Notice{Code: "CommitmentMatchesNothing", Message: fmt.Sprintf("there are "+
 			"commitments that are for no node and for no group: %s", firstNames(idle))})
 	}
 	return out

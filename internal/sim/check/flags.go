@@ -39,6 +39,8 @@ type Flags struct {
 	ScaleDown, ScaleDownUnready                        bool
 	// Cheaper: nodes may go for cheaper ones.
 	Cheaper bool
+	// Returns: nodes go for those of preferred groups.
+	Returns bool
 	// ReplaceAfter is how old nodes may get, 0: as old as they like.
 	ReplaceAfter time.Duration
 	// MovePatience is how long the nodes of a move may take to go, from one to the next.
@@ -86,6 +88,7 @@ func ParseFlags(words []string) (Flags, error) {
 		"scale-down-unready-enabled":      {&f.ScaleDownUnready, true},
 		"skip-nodes-with-system-pods":     {&f.SkipSystem, true},
 		"skip-nodes-with-local-storage":   {&f.SkipLocal, true},
+		"return-to-preferred":             {&f.Returns, false},
 
 		"skip-nodes-with-custom-controller-pods": {&f.SkipCustom, true},
 		"daemonset-eviction-for-occupied-nodes":  {&f.EvictDaemons, true},
@@ -131,7 +134,7 @@ func ParseFlags(words []string) (Flags, error) {
 }
 
 // moves reports whether nodes may go for others, which are bought first.
-func (f *Flags) moves() bool { return f.Cheaper || f.ReplaceAfter > 0 }
+func (f *Flags) moves() bool { return f.Cheaper || f.Returns || f.ReplaceAfter > 0 }
 
 // most is the maximum of a limit as min:max, 0 if there is none.
 func most(name, text string, times int64) (int64, error) {

@@ -37,7 +37,7 @@ const (
 // any time, so that what is there in between counts for nothing.
 func (j *Judge) steady() (set string, price float64, stood time.Duration) {
 	t := &j.truth
-	if !j.flags.Cheaper || j.flags.ReplaceAfter > 0 || j.flags.Budget.any() || !t.calm(j.now) {
+	if !j.flags.Cheaper && !j.flags.Returns || j.flags.ReplaceAfter > 0 || j.flags.Budget.any() || !t.calm(j.now) {
 		t.sets = sets{}
 		return "", 0, 0
 	}

@@ -45,7 +45,7 @@ func unneeded(j *Judge, e *Event) {
 		if low.IsZero() && (j.since(n.used) <= j.tolerance() || w != nil && n.used.After(w.began)) {
 			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
-		if old := j.flags.ReplaceAfter; j.flags.Cheaper || old > 0 && j.since(n.made) >= old-rounding {
+		if old := j.flags.ReplaceAfter; j.flags.Cheaper || j.flags.Returns || old > 0 && j.since(n.made) >= old-rounding {
 			// Its use does not matter, and its move goes on when it is ready again, be it as a new Node object.
 			low, ready = j.truth.machineOf(n).made, j.truth.machineOf(n).made
 		}
