@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -76,11 +77,21 @@ func (c *consistency) agrees(is model.Cycle) {
 	names := is.Snapshot.ClassNames()
 	for i := range is.Plan.Pending {
 		v := &is.Plan.Pending[i]
-		if v.Disagrees != nil && is.Snapshot.Now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
+		if v.Disagrees != nil && c.waits(is.Snapshot, v.Class) && is.Snapshot.Now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
 			w.now.Sub(w.judge.stirred) > unaware && !w.roomIsMade() {
 			c.breach("where the planner sees room, the scheduler binds pods", names[v.Class], "%s", v.Disagrees.Detail)
 		}
 	}
+}
+
+// waits reports whether a pod of a class that waited when the snapshot was taken still does.
+func (c *consistency) waits(s *model.Snapshot, class model.ClassID) bool {
+	return slices.ContainsFunc(s.Pending, func(q model.Pending) bool {
+		return q.Class == class && slices.ContainsFunc(q.Pods, func(p *model.Pod) bool {
+			_, ok := c.w.truth.waiting[podName{s.Classes[class].Namespace(), p.Name}]
+			return ok
+		})
+	})
 }
 
 // unaware is how long the leader may not know of a change.

@@ -262,7 +262,9 @@ func (t *truth) applyProcess(e *Event) {
 	case Leads:
 		t.process, t.led = e.Process, e.At
 		for _, m := range t.machines {
-			m.unseen = m.unseen || !m.lost.IsZero() && (m.lost.After(t.cycle.Add(-learn)) || m.lost.Before(t.blank))
+			// Without a picture that is newer than the loss a machine may have gone with its node.
+			m.unseen = m.unseen || !m.lost.IsZero() && (m.lost.After(t.cycle.Add(-learn)) || m.lost.Before(t.blank) ||
+				t.sees.Before(m.lost))
 		}
 	case Forgets:
 		t.wiped = e.At
