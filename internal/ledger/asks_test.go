@@ -870,6 +870,29 @@ func TestStockIsBack(t *testing.T) {
 	want(t, "ended", kinds(s.l), []model.ChangeKind{model.BackoffEnded})
 }
 
+// TestAnothersNodeEndsTheRest: a node that another client asked for after a failure, and that comes, ends the rest. One
+// that was there when it was found proves nothing: where ids drift, an older machine looks like that.
+func TestAnothersNodeEndsTheRest(t *testing.T) {
+	for _, c := range []struct {
+		minute float64 // when the node registers; the larger target is seen at 3
+		ended  bool
+	}{{2, false}, {3.4, true}} {
+		s := bought(t, 2)
+		s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0}}
+		want(t, "rests", backoff(s.at(1)).Kind, provider.Quota)
+		s.holds, s.target = nil, 3
+		if c.minute > 3 {
+			s.at(3)
+		}
+		s.minute = c.minute
+		for range 3 {
+			s.node(s.instance(), corev1.ConditionTrue, s.now())
+		}
+		s.at(max(3, c.minute))
+		want(t, fmt.Sprint("rests, registered at ", c.minute), backoff(s.at(4)).Until.IsZero(), c.ended)
+	}
+}
+
 // What the cloud could not make and tries again by itself is waited for: for two more
 // tries and two minutes at least, by three pictures, and again each time that it recovers.
 // What it does not try again is given up at once.
