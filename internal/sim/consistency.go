@@ -77,7 +77,8 @@ func (c *consistency) agrees(is model.Cycle) {
 	names := is.Snapshot.ClassNames()
 	for i := range is.Plan.Pending {
 		v := &is.Plan.Pending[i]
-		if v.Disagrees != nil && c.waits(is.Snapshot, v.Class) && is.Snapshot.Now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
+		if v.Disagrees != nil && c.waits(is.Snapshot, v.Class) &&
+			is.Snapshot.Now.Sub(v.Disagrees.Since) > triedAgain+unaware &&
 			w.now.Sub(w.judge.stirred) > unaware && !w.roomIsMade() {
 			c.breach("where the planner sees room, the scheduler binds pods", names[v.Class], "%s", v.Disagrees.Detail)
 		}

@@ -89,7 +89,8 @@ func (s *Scenario) drain(a args) {
 	if d.Occupied && slices.Contains([]model.Stage{model.Evicting, model.Removing, model.Removed}, d.Stage) {
 		cordon = "yes"
 	}
-	if far := a.oneOf("cordon", cordon, "yes", "no") == "yes"; !a.has("bare") { // bare: nothing of it is written on the node
+	// bare: nothing of it is written on the node.
+	if far := a.oneOf("cordon", cordon, "yes", "no") == "yes"; !a.has("bare") {
 		s.dress(n, d, far)
 	}
 }
