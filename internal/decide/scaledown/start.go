@@ -52,7 +52,8 @@ func newStarts(in Input, least *minimums) *starts {
 		b.leaves(n)
 		b.open++
 		b.parallel--
-		if n.Standing.Drain.Occupied {
+		// Of a removal that a leader before this one began it is not known whether pods are being evicted.
+		if d := n.Standing.Drain; d.Occupied || d.Group == "" && n.Group >= 0 {
 			b.drains--
 		}
 	}
