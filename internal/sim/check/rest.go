@@ -201,8 +201,8 @@ func allRun(j *Judge, e *Event) {
 type mended struct {
 	class, what  string
 	waited, pods int
-	// contested: other pods waited, too, and where they take the room that was for some of it, those of the class that
-	// depend on these have none either. Then one at least is helped.
+	// contested: other pods waited, too. Fewer of them may take the room that was for all of the class. Then one at least
+	// is helped.
 	contested bool
 }
 
@@ -211,9 +211,7 @@ func (t *truth) mend(e *Event) {
 	if m.waited, m.pods = t.waiting(e.Class); e.N > 0 {
 		m.pods = min(m.pods, e.N) // of pods with other labels the fix says nothing
 	}
-	m.contested = m.waited > m.pods && slices.ContainsFunc(sorted(t.pods), func(uid string) bool {
-		return t.pods[uid].class == e.Class && t.pods[uid].coupled
-	})
+	m.contested = m.waited > m.pods
 	t.mended, t.restful = append(t.mended, m), time.Time{}
 }
 
