@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/plimsoll-dev/plimsoll/internal/cli"
+	"github.com/plimsoll-dev/plimsoll/internal/clusterfile"
 	"github.com/plimsoll-dev/plimsoll/internal/migrate"
 	"github.com/plimsoll-dev/plimsoll/internal/providers"
 )
@@ -50,7 +51,7 @@ The translation goes to standard output, and what differs, with what to do next,
 	var image, namespace string
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&files, "filename", "f", nil,
-		"file with manifests, values of the Cluster Autoscaler's chart, or NodePools; -: standard input")
+		"file with manifests, values of the Cluster Autoscaler's chart, or NodePools, packed or not; -: standard input")
 	flags.StringVar(&image, "image", "", "Plimsoll's image (default: the chart's, and in a Deployment "+defaultImage()+")")
 	flags.StringVarP(&namespace, "namespace", "n", "",
 		"for values: namespace of the Cluster Autoscaler's release, unless extraArgs.namespace names one")
@@ -70,20 +71,17 @@ The translation goes to standard output, and what differs, with what to do next,
 		if bad := validation.IsDNS1123Label(namespace); namespace != "" && len(bad) > 0 {
 			return misusef("--namespace=%q is no namespace: %s", namespace, strings.Join(bad, "; "))
 		}
-		var text []byte
-		var err error
-		name := file
-		if file == "-" {
-			name = "standard input"
-			text, err = io.ReadAll(cmd.InOrStdin())
-		} else {
-			text, err = os.ReadFile(file)
-		}
-		switch info, bad := os.Stat(file); {
-		case file != "-" && bad == nil && info.IsDir():
+		if info, err := os.Stat(file); file != "-" && err == nil && info.IsDir() {
 			return fmt.Errorf("read what to migrate: %s is a folder: give one file, with all of its documents", file)
-		case err != nil:
+		}
+		in, name, err := clusterfile.Open(file, cmd.InOrStdin())
+		if err != nil {
 			return fmt.Errorf("read what to migrate: %w", err)
+		}
+		defer in.Close()
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return fmt.Errorf("read what to migrate: %s: %w", name, err)
 		}
 		result, err := migrate.Translate(text, migrate.Settings{
 			Image: image, DefaultImage: defaultImage(), Providers: providers.All(), File: name, Namespace: namespace,

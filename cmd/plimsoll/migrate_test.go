@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,19 @@ func TestMigrate(t *testing.T) {
 		!strings.Contains(told, "install Plimsoll into namespace autoscaling:") {
 		t.Errorf("%v: with the release's namespace:\n%s", err, told)
 	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(smallValues)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	plain, _, _ := migrated(t, smallValues, "-f", "-")
+	if got, _, err := migrated(t, packed.String(), "-f", "-"); err != nil || got != plain {
+		t.Errorf("packed: %v\n%s", err, got)
+	}
+	_, _, err = migrated(t, packed.String()[:packed.Len()/2], "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "stdin: the packed file is cut off") {
+		t.Errorf("cut off: %v", err)
+	}
 	withImage, _, err := migrated(t, smallValues, "-f", "-", "--image=registry:5000/plimsoll:v1")
 	if err != nil || !strings.Contains(withImage, "image:\n  repository: registry:5000/plimsoll\n  tag: v1\n") {
 		t.Errorf("%v\n%s", err, withImage)
@@ -104,8 +118,8 @@ func TestMigrateRefuses(t *testing.T) {
 		{stdin: smallValues, args: []string{"-f", "-", "--image=example.com/plimsoll:"}, says: []string{"--image"}},
 		{stdin: smallValues, args: []string{"-f", "-", "--namespace=../x"}, says: []string{"--namespace", `"../x"`}},
 		{args: []string{"-f", "/does/not/exist"}, says: []string{"/does/not/exist"}},
-		{stdin: "cloudProvider: gce\nautoDiscovery: {clusterName: a}\n", args: []string{"-f", "-"}, says: []string{"standard input: cloudProvider: ", `"gce"`}},
-		{stdin: smallValues + "customArgs: [oops]\nautoscalingGroups: [{name: a, minSize: 1}]\n", args: []string{"-f", "-"}, says: []string{"standard input: customArgs[0]: ", "standard input: autoscalingGroups[0].maxSize: "}},
+		{stdin: "cloudProvider: gce\nautoDiscovery: {clusterName: a}\n", args: []string{"-f", "-"}, says: []string{"stdin: cloudProvider: ", `"gce"`}},
+		{stdin: smallValues + "customArgs: [oops]\nautoscalingGroups: [{name: a, minSize: 1}]\n", args: []string{"-f", "-"}, says: []string{"stdin: customArgs[0]: ", "stdin: autoscalingGroups[0].maxSize: "}},
 	} {
 		out, told, err := migrated(t, c.stdin, c.args...)
 		if err == nil || out != "" || told != "" {

@@ -134,6 +134,7 @@ func groupRow(g provider.Group, share func(name string, id provider.GroupID) []s
 	} {
 		row = append(row, strconv.Itoa(n))
 	}
+	row[2] = limit(g.Max)
 	row = slices.Insert(row, 3, share("", g.ID)...)
 	row = append(row, zoneCell(g.Template))
 	row = append(row, templateCells(g.Template)...)
