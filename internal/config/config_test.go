@@ -431,6 +431,23 @@ commitments:
 	}
 }
 
+// TestLineOfPriceFile: a mistake whose line the reader of YAML tells is at FILE:LINE, and said once.
+func TestLineOfPriceFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: 1\nb: 2\na: 2\n":                    ":3: want one YAML document",
+		"a: 1\nb: [\n":                          ":2: want one YAML document",
+		"currency: EUR\ngroups: {a: 1}\nb: 2\n": ":3: want currency",
+		"groups:\n  a: cheap\n":                 ":2: want currency",
+		"a: -1\n":                               ": a: -1 is not a price",
+	} {
+		file := write(t, "prices.yaml", text)
+		_, err := ReadPrices(file)
+		if err == nil || !strings.HasPrefix(err.Error(), file+want) || strings.Contains(err.Error(), "line ") {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+}
+
 // TestPriceFileWithAHead: comments alone are no document, and neither is a directive.
 func TestPriceFileWithAHead(t *testing.T) {
 	for _, text := range []string{

@@ -75,10 +75,23 @@ func ReadPrices(file string) (*model.Prices, error) {
 	}
 	prices, err := ParsePrices(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, inFile(file, err)
 	}
 	return prices, nil
 }
+
+// inFile names the file of an error, and its line where the reader of YAML tells one: FILE:LINE, as editors open it.
+func inFile(file string, err error) error {
+	text := err.Error()
+	at := lineOfYAML.FindStringSubmatchIndex(text)
+	if at == nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return fmt.Errorf("%s:%s: %s", file, text[at[2]:at[3]], text[:at[0]]+text[at[1]:])
+}
+
+// lineOfYAML is how the reader of YAML tells a line.
+var lineOfYAML = regexp.MustCompile(`(?:yaml: )?\bline (\d+): `)
 
 // ParsePrices reads what a price file says, in either form.
 func ParsePrices(text []byte) (*model.Prices, error) {
