@@ -31,6 +31,7 @@ func bindQuestion(cmd *cobra.Command, own ...string) *question {
 	q.suppose.bind(cmd.Flags())
 	q.flags = config.Bind(cmd.Flags(), providers.All())
 	q.flags.WithoutProvider()
+	q.flags.HideServing()
 	q.flags.BindRequestTimeout()
 	q.own = append(own, "request-timeout", "filename", "groups", "set", "add-pods", "remove-node")
 	help(cmd, func() string {

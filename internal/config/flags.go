@@ -53,6 +53,7 @@ type Flags struct {
 
 	ignoreUnsupported bool
 	withoutProvider   bool
+	servingHidden     bool
 }
 
 // section is a part of the help.

@@ -11,15 +11,15 @@ import (
 func (f *Flags) Help() string {
 	var b strings.Builder
 	for _, s := range f.sections {
-		if len(s.main) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%s:\n", s.title)
+		var lines string
 		for _, name := range s.main {
-			b.WriteString(Line(s.set.Lookup(name)))
+			lines += Line(s.set.Lookup(name))
+		}
+		if lines != "" {
+			fmt.Fprintf(&b, "\n%s:\n%s", s.title, lines)
 		}
 	}
-	b.WriteString("\n--help-all shows every flag.\n")
+	b.WriteString("\n--help-all shows every flag.\n" + f.idleHelp())
 	return b.String()
 }
 
@@ -44,7 +44,31 @@ func (f *Flags) AllHelp() string {
 	for _, l := range former {
 		fmt.Fprintf(&b, "      --%-52s %s\n", l.name, l.why)
 	}
+	b.WriteString(f.idleHelp())
 	return b.String()
+}
+
+// serving are the flags of a process that leads and reports. An answer on a cluster does neither.
+var serving = []string{"leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline",
+	"leader-elect-retry-period", "address", "max-inactivity", "max-failing-time", "max-startup-time",
+	"ui-tls-cert-file", "ui-tls-private-key-file", "decision-log", "decision-log-max-size",
+	"emit-per-nodegroup-metrics", "record-duplicated-events", "write-status-configmap"}
+
+// HideServing leaves out of the help the flags that only a process that leads and reports needs. They are taken all
+// the same: a command line of run may stand there.
+func (f *Flags) HideServing() {
+	f.servingHidden = true
+	for _, name := range serving {
+		f.set.Lookup(name).Hidden = true
+	}
+}
+
+// idleHelp says what becomes of flags that the help leaves out.
+func (f *Flags) idleHelp() string {
+	if !f.servingHidden {
+		return ""
+	}
+	return "\nFlags of plimsoll run for leading and reporting may stand there, and have no effect.\n"
 }
 
 // ProviderHelp is the help of a command that asks the provider and does nothing else:
@@ -61,8 +85,11 @@ func (f *Flags) ProviderHelp() string {
 	return b.String()
 }
 
-// Line is the help of one flag.
+// Line is the help of one flag, empty for one that is hidden.
 func Line(flag *pflag.Flag) string {
+	if flag.Hidden {
+		return ""
+	}
 	name := "    --" + flag.Name
 	if flag.Shorthand != "" {
 		name = "-" + flag.Shorthand + ", --" + flag.Name
