@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -55,7 +57,7 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	in, is := &pod.Spec, &pod.Status
 	if len(in.Containers) == 1 && len(in.InitContainers) == 0 && len(in.Overhead) == 0 && in.Resources == nil &&
 		len(is.ContainerStatuses) == 0 && is.Resources == nil && len(is.AllocatedResources) == 0 {
-		return model.Counted(in.Containers[0].Resources.Requests)
+		return model.Counted(requested(&in.Containers[0]))
 	}
 	return summed(pod, false)
 }
@@ -76,7 +78,28 @@ func summed(pod *corev1.Pod, withoutOverhead bool) corev1.ResourceList {
 	}))
 }
 
-// summable is the pod, or a copy whose containers request nothing that has too many digits to be summed.
+// requested is what a container requests: of what it only limits, that limit, which the API server makes of it in a pod.
+// A pod template has not been there yet.
+func requested(c *corev1.Container) corev1.ResourceList {
+	if !onlyLimits(c) {
+		return c.Resources.Requests
+	}
+	out := maps.Clone(c.Resources.Limits)
+	maps.Copy(out, c.Resources.Requests)
+	return out
+}
+
+func onlyLimits(c *corev1.Container) bool {
+	for name := range c.Resources.Limits {
+		if _, ok := c.Resources.Requests[name]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// summable is the pod, or a copy whose containers say all that they request, and nothing that has too many digits to be
+// summed.
 func summable(pod *corev1.Pod) *corev1.Pod {
 	copied := false
 	for _, of := range []func(*corev1.PodSpec) []corev1.Container{
@@ -84,10 +107,11 @@ func summable(pod *corev1.Pod) *corev1.Pod {
 		func(s *corev1.PodSpec) []corev1.Container { return s.InitContainers },
 	} {
 		for i := range of(&pod.Spec) {
-			list := of(&pod.Spec)[i].Resources.Requests
-			if !model.AnyCountless(list) {
+			c := &of(&pod.Spec)[i]
+			if !model.AnyCountless(c.Resources.Requests) && !onlyLimits(c) {
 				continue
 			}
+			list := requested(c)
 			if !copied {
 				pod, copied = pod.DeepCopy(), true
 			}

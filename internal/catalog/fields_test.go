@@ -105,9 +105,12 @@ var contentFields = []fields{
 	},
 	{
 		in:     func(p *corev1.Pod, _ *corev1.Node) any { return &p.Spec.Containers[0].Resources },
-		kept:   `Requests`,
-		unread: `Limits Claims`,
-		sample: map[string]func(any){"Requests": func(r any) { r.(*corev1.ResourceRequirements).Requests = one }},
+		kept:   `Requests Limits`,
+		unread: `Claims`,
+		sample: map[string]func(any){
+			"Requests": func(r any) { r.(*corev1.ResourceRequirements).Requests = one },
+			"Limits":   func(r any) { r.(*corev1.ResourceRequirements).Limits = one },
+		},
 	},
 	{
 		in: func(p *corev1.Pod, _ *corev1.Node) any {
