@@ -95,7 +95,7 @@ func TestSetsAreCheckedTogether(t *testing.T) {
 		{"--remove-node=memory-33", "--remove-node=memory-33: there is no such node: did you mean memory-3?", exitUsage},
 		{"--set=group=memory,max=20 --set=group=memory,min=12", "", 0},
 		{"--set=group=memory,min=12 --set=group=memory,max=11", "its minimum 12 is above its maximum 11", exitUsage},
-		{"--set=group=memory,target=99", "on the way: they are not there yet", 0},
+		{"--set=group=memory,target=99", "on the way, not there yet", 0},
 		{"--set=group=memory,target=99", "that is above its maximum, 3: it does not grow", 0},
 		{"--remove-node=memory-1 --remove-node=memory-1", "--remove-node=memory-1 is given twice", exitUsage},
 		{"--set=group=memory,target=0", "already; --remove-node supposes one gone", exitUsage},

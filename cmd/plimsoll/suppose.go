@@ -170,7 +170,7 @@ func setGroup(c *clusterfile.Cluster, p **model.Prices, text string) (note strin
 func whatItMeans(g *provider.Group, maximum, target bool) string {
 	var notes []string
 	if coming := g.Target - len(g.Instances); target && coming > 0 {
-		notes = append(notes, fmt.Sprintf("%s on the way: they are not there yet", spelling.Count(coming, "node")))
+		notes = append(notes, fmt.Sprintf("%s on the way, not there yet", spelling.Count(coming, "node")))
 	}
 	switch {
 	case g.Max >= g.Target:

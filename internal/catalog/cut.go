@@ -78,7 +78,7 @@ func summed(pod *corev1.Pod, withoutOverhead bool) corev1.ResourceList {
 	}))
 }
 
-// requested is what a container requests: of what it only limits, that limit, which the API server makes of it in a pod.
+// requested is what a container requests. Of what it only limits it is that limit, as the API server has it in a pod.
 // A pod template has not been there yet.
 func requested(c *corev1.Container) corev1.ResourceList {
 	if !onlyLimits(c) {

@@ -31,7 +31,7 @@ func Group(w io.Writer, g explain.Group, format Format) error {
 
 func podText(p *explain.Pod, all bool) string {
 	var b strings.Builder
-	state := strings.TrimSpace(string(p.State) + " " + age(p.Time, p.Since))
+	state := strings.TrimSpace(string(p.State) + " " + during(p.Time, p.Since))
 	fmt.Fprintf(&b, "Pod %s  %s  %s", oneLine(p.Pod), state, cmp.Or(oneLine(p.Requests), "no requests"))
 	switch {
 	case p.Equal > 1:
@@ -249,7 +249,7 @@ const mostRunning = 3
 
 func nodeText(n *explain.Node, all bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Node %s  %s", oneLine(n.Node), strings.TrimSpace(n.State+" "+age(n.Time, n.Since)))
+	fmt.Fprintf(&b, "Node %s  %s", oneLine(n.Node), strings.TrimSpace(n.State+" "+during(n.Time, n.Since)))
 	if n.Group != "" {
 		fmt.Fprintf(&b, "  group %s", oneLine(string(n.Group)))
 	}

@@ -228,6 +228,9 @@ func waitedFor(now, since time.Time) string {
 	if since.Unix() <= 0 {
 		return ""
 	}
+	if ahead(now, since) {
+		return ", since a time in the future"
+	}
 	return ", for " + age(now, since)
 }
 

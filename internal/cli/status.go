@@ -315,6 +315,14 @@ func ago(now, at time.Time) string {
 	return age(now, at) + " ago"
 }
 
+// during is how long a state lasts, behind its name.
+func during(now, since time.Time) string {
+	if ahead(now, since) {
+		return "since a time in the future"
+	}
+	return age(now, since)
+}
+
 // ahead reports whether a time lies in the future by more than clocks that are kept differ.
 func ahead(now, at time.Time) bool { return at.Sub(now) > stale }
 

@@ -246,7 +246,8 @@ var mayStay = strings.Fields(`
 	PersistentVolumeSpec.VolumeMode PersistentVolumeStatus.Phase Place.Labels_key PodAffinityTerm.MatchLabelKeys
 	PodAffinityTerm.MismatchLabelKeys PodAffinityTerm.TopologyKey PodOS.Name PodSpec.NodeSelector_key
 	PodSpec.Overhead_key PodSpec.PreemptionPolicy PodSpec.SchedulerName PodStatus.AllocatedResources_key
-	PodStatus.Phase Pool.Sizing Price.CapacityType Price.InstanceType ResourceRequirements.Requests_key Rest.Code
+	PodStatus.Phase Pool.Sizing Price.CapacityType Price.InstanceType ResourceRequirements.Limits_key
+	ResourceRequirements.Requests_key Rest.Code
 	Rest.Kind StorageClass.Provisioner StorageClass.VolumeBindingMode Taint.Effect Taint.Key Template.Varies_key
 	Toleration.Effect Toleration.Key Toleration.Operator TopologySelectorLabelRequirement.Key
 	VolumeAttachmentSpec.Attacher VolumeResourceRequirements.Limits_key VolumeResourceRequirements.Requests_key

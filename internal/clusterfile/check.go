@@ -27,7 +27,7 @@ const MostNodes = 100_000
 // checkGroups finds numbers that no cloud has. The error names the field, below the path.
 func checkGroups(path string, in *provider.Inventory) error {
 	seen := map[provider.GroupID]bool{}
-	machines := map[provider.InstanceID]string{}
+	machines := map[string]string{}
 	for i := range in.Groups {
 		g, at := &in.Groups[i], fmt.Sprintf("%sgroups[%d]", path, i)
 		switch {
@@ -109,17 +109,20 @@ func checkGroup(at string, g *provider.Group) error {
 }
 
 // checkInstance looks at one machine. seen are those before it, with where they stand.
-func checkInstance(at string, in *provider.Instance, seen map[provider.InstanceID]string) error {
+func checkInstance(at string, in *provider.Instance, seen map[string]string) error {
 	states := []provider.State{provider.Creating, provider.Running, provider.Deleting}
-	switch before, twice := seen[in.ID]; {
+	before, twice := seen["id "+string(in.ID)]
+	switch same := seen["provider "+in.ProviderID]; {
 	case in.ID == "":
 		return fmt.Errorf("%s.id: missing", at)
 	case twice:
 		return fmt.Errorf("%s.id: %q is there twice, as %s", at, in.ID, before)
+	case in.ProviderID != "" && same != "":
+		return fmt.Errorf("%s.providerID: %q is that of %s, too", at, in.ProviderID, same)
 	case !slices.Contains(states, in.State):
 		return fmt.Errorf("%s.state: %q is none of %v", at, in.State, states)
 	}
-	seen[in.ID] = at
+	seen["id "+string(in.ID)], seen["provider "+in.ProviderID] = at, at
 	return nil
 }
 

@@ -29,6 +29,8 @@ func TestWhatNoClusterIs(t *testing.T) {
 		machines("{state: Running}"):    at + "[0].id: missing",
 		machines("{id: i, state: Running}, {id: i, state: Running}"): at +
 			`[1].id: "i" is there twice, as inventory.groups[0].instances[0]`,
+		machines("{id: i, state: Running, providerID: p}, {id: j, state: Running, providerID: p}"): at +
+			`[1].providerID: "p" is that of inventory.groups[0].instances[0], too`,
 		dumpHead + "inventory: {groups: []}\n":             "stdin:1: Dump: inventory.asOf: missing",
 		dumpHead + "memory: x\n":                           "stdin:1: Dump: memory: want a map of fields, not a text",
 		dumpHead + "memory: {version: {}}\n":               "stdin:1: Dump: memory.version: want a whole number, not a map",
@@ -122,6 +124,7 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		affinity("podAffinity: {" + required +
 			": [{topologyKey: a, labelSelector: {matchExpressions: [{key: a, operator: Gt}]}}]}"): `[0].labelSelector.matchExpressions[0].operator: "Gt" is none of In, NotIn, Exists and DoesNotExist`,
 		pod("tolerations: [{operator: Has}]"):                    `spec.tolerations[0].operator: "Has" is none of Equal, Exists`,
+		strings.Replace(nodeYAML, "v1", "v2", 1):                 "stdin:1: Node n1: apiVersion: there is no v2; did you mean v1?",
 		strings.Replace(nodeYAML, "Node", "node", 1):             "stdin:1: node n1: there is no such kind in v1; did you mean Node?",
 		strings.Replace(dumpHead, "2026-01-01", "9999-01-01", 1): "Dump: time: 9999-01-01T00:00:00Z: no cluster has such a time",
 	} {

@@ -199,6 +199,8 @@ func (p piece) object(data []byte, list typeMeta) ([]parsed, error) {
 	case misspelt(gv, meta.Kind) != "":
 		return nil, fmt.Errorf("%s: there is no such kind in %s; did you mean %s?", called(meta.Kind, data), gv,
 			misspelt(gv, meta.Kind))
+	case gv.Group == "" && gv.Version != "v1":
+		return nil, fmt.Errorf("%s: apiVersion: there is no %s; did you mean v1?", called(meta.Kind, data), gv)
 	default:
 		return []parsed{{skipped: skippedKind(gv, meta)}}, nil
 	}

@@ -415,6 +415,11 @@ func (f *Flags) Restore(values, places map[string]string) error {
 			errs = append(errs, fmt.Errorf("%s: flags.%s: there is no such flag", places[name], name))
 			continue
 		}
+		if name == "config" || name == "price-file" {
+			errs = append(errs, fmt.Errorf("%s: flags.%s: it names a file of who reads the dump, and has no place in one; "+
+				"say --%[2]s on the command line", places[name], name))
+			continue
+		}
 		if flag.Changed || values[name] == "[]" {
 			continue
 		}

@@ -180,7 +180,7 @@ func moveOf(c *model.Cycle, node string) *model.MoveState {
 // fate is what the plan does with a node, and what keeps it.
 func (a *asked) fate(n *model.Node) (NodeFate, *Verdict, float64) {
 	if n.Kind == model.Leaving {
-		return Leaves, nil, 0
+		return Leaves, leaves(n), 0
 	}
 	if v := verdictAbout(a.plan.Unneeded, n.Name); v != nil {
 		if v.Reason == model.Unneeded {
@@ -192,6 +192,22 @@ func (a *asked) fate(n *model.Node) (NodeFate, *Verdict, float64) {
 		return Keep, since(n, &v.Verdict), v.Use
 	}
 	return Keep, verdictOf(a.snap.Unhealthy), 0
+}
+
+// leaves says why a node leaves of which no removal is known; nil if one is.
+func leaves(n *model.Node) *Verdict {
+	v := model.Verdict{Reason: model.CurrentlyBeingDeleted}
+	switch {
+	case n.Standing.Drain != nil:
+		return nil
+	case n.Object != nil && n.Object.DeletionTimestamp != nil:
+		v.Detail, v.Since = "its Node object is being deleted", n.Object.DeletionTimestamp.Time
+	case n.Object != nil && model.HasTaint(n.Object, model.TaintToBeDeleted):
+		v.Detail = "it has the taint " + model.TaintToBeDeleted
+	default:
+		v.Detail = "the cloud ends its machine"
+	}
+	return verdictOf(&v)
 }
 
 // since is a verdict with the time since when the node has had it, as far as that is remembered.

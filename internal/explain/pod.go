@@ -435,7 +435,7 @@ func (a *asked) existing(class model.ClassID) Existing {
 	}
 	for j := range out.Reasons {
 		x := &out.Reasons[j]
-		if !x.Reason.RefusesPod() || x.Reason == model.NodeUnschedulable {
+		if !x.Reason.RefusesPod() || x.Reason == model.NodeUnschedulable || x.Reason == model.CurrentlyBeingDeleted {
 			continue
 		}
 		id := closest[x.Reason]
