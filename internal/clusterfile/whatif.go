@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,11 +110,23 @@ func podOf(data []byte, list typeMeta) (*corev1.Pod, error) {
 		if err := located(json.Unmarshal(data, pod), data, pod, false); err != nil {
 			return nil, fmt.Errorf("%s: %w", is, err)
 		}
+		if err := unknownField("", reflect.TypeOf(pod), data); err != nil {
+			return nil, fmt.Errorf("%s: %w", is, err)
+		}
 	case len(t.Spec.VolumeClaimTemplates) > 0:
 		return nil, fmt.Errorf("%s: its pods have volume claims of their own, which do not exist yet; give a Pod", is)
 	case t.Spec.Template != nil:
 		pod.ObjectMeta, pod.Spec = t.Spec.Template.ObjectMeta, t.Spec.Template.Spec
 		pod.Namespace, pod.Name = cmp.Or(pod.Namespace, t.Namespace), t.Name
+		var raw struct {
+			Spec struct{ Template json.RawMessage }
+		}
+		if err := json.Unmarshal(data, &raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", is, err)
+		}
+		if err := unknownField("spec.template", reflect.TypeOf(t.Spec.Template), raw.Spec.Template); err != nil {
+			return nil, fmt.Errorf("%s: %w", is, err)
+		}
 	default:
 		return nil, fmt.Errorf("%s: it is no Pod, and has no spec.template with one", is)
 	}

@@ -40,10 +40,15 @@ func TestAddedPodsAddUp(t *testing.T) {
 func TestMistakesInAddedPods(t *testing.T) {
 	const first = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c}]}\n---\n"
 	for name, x := range map[string]struct{ text, want string }{
-		"no kind":        {first + "metadata: {name: b}\n", ":6: not a Kubernetes object: it has no kind"},
-		"no apiVersion":  {first + "kind: Pod\nmetadata: {name: b}\n", ":6: Pod b: apiVersion: missing"},
-		"another kind":   {first + "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n", ":6: Node b: it is no Pod, and has no spec.template"},
-		"wrong type":     {first + "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: []\n", ":6: "},
+		"no kind":       {first + "metadata: {name: b}\n", ":6: not a Kubernetes object: it has no kind"},
+		"no apiVersion": {first + "kind: Pod\nmetadata: {name: b}\n", ":6: Pod b: apiVersion: missing"},
+		"another kind":  {first + "apiVersion: v1\nkind: Node\nmetadata: {name: b}\n", ":6: Node b: it is no Pod, and has no spec.template"},
+		"wrong type":    {first + "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: []\n", ":6: "},
+		"a slip": {"apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: c, resorces: {}}]}\n",
+			":1: Pod b: spec.containers[0].resorces: there is no such field"},
+		"a slip in a template": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\n" +
+			"spec: {replicas: 2, template: {spec: {nodeSelektor: {}, containers: [{name: c}]}}}\n",
+			":1: Deployment b: spec.template.spec.nodeSelektor: there is no such field"},
 		"no yaml":        {first + "a: b: c\n", ":6: "},
 		"no json":        {"{\"apiVersion\": \"v1\",\n,}", ":2: "},
 		"no containers":  {first + "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\n", ":6: Pod b: it has no containers"},

@@ -40,6 +40,16 @@ func located(err error, data []byte, into any, exact bool) error {
 	return &wrongField{path, why, err}
 }
 
+// unknownField is an error about a field that a type does not have, below a path. What is supposed is written by hand:
+// a field with a slip in its name would count as not said.
+func unknownField(path string, t reflect.Type, data []byte) error {
+	at, err := firstWrong(t, data, true)
+	if !errors.Is(err, errUnknownField) {
+		return nil
+	}
+	return &wrongField{strings.TrimPrefix(below(path, at), "."), err, err}
+}
+
 // wrongField is a field whose value cannot be read. err is the whole document's, which knows the line.
 type wrongField struct {
 	path     string
