@@ -276,7 +276,7 @@ func TestTheProcessIsInterrupted(t *testing.T) {
 	}{
 		{"plan -f " + pipe, os.Interrupt, exitInterrupted, "plimsoll: interrupted\n"},
 		{"status --kubeconfig=" + kubeconfig, syscall.SIGTERM, exitInterrupted, "plimsoll: interrupted\n"},
-		{"run --cloud-provider=kwok --kubeconfig=" + kubeconfig, syscall.SIGTERM, 0, ""},
+		{"run --cloud-provider=kwok --address=127.0.0.1:0 --ui-address= --kubeconfig=" + kubeconfig, syscall.SIGTERM, 0, ""},
 	} {
 		asked := make(chan struct{}, 1)
 		silent.set(func() {
@@ -292,6 +292,8 @@ func TestTheProcessIsInterrupted(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
 		if slices.Contains(strings.Fields(x.line), pipe) {
 			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once it is read
 			if err != nil {
@@ -299,12 +301,16 @@ func TestTheProcessIsInterrupted(t *testing.T) {
 			}
 			defer writer.Close()
 		} else {
-			<-asked
+			select {
+			case <-asked:
+			case err := <-ended:
+				t.Fatalf("%s: it ended before it asked: %v\n%s", x.line, err, &told)
+			}
 		}
 		if err := cmd.Process.Signal(x.with); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // the code says it
+		<-ended // the code says how
 		if code := cmd.ProcessState.ExitCode(); code != x.code || x.told != "" && told.String() != x.told {
 			t.Errorf("%s: exit %d, want %d with %q:\n%s", x.line, code, x.code, x.told, &told)
 		}
