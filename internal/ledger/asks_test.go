@@ -871,25 +871,23 @@ func TestStockIsBack(t *testing.T) {
 }
 
 // TestAnothersNodeEndsTheRest: a node that another client asked for after a failure, and that comes, ends the rest. One
-// that was there when it was found proves nothing: where ids drift, an older machine looks like that.
+// that is older than what was found proves nothing: where ids drift, a machine that the group had looks like that.
 func TestAnothersNodeEndsTheRest(t *testing.T) {
 	for _, c := range []struct {
-		minute float64 // when the node registers; the larger target is seen at 3
-		ended  bool
+		made  float64 // the minute of the nodes; the larger target is seen at 3
+		ended bool
 	}{{2, false}, {3.4, true}} {
 		s := bought(t, 2)
 		s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0}}
 		want(t, "rests", backoff(s.at(1)).Kind, provider.Quota)
 		s.holds, s.target = nil, 3
-		if c.minute > 3 {
-			s.at(3)
-		}
-		s.minute = c.minute
+		s.at(3)
+		s.minute = c.made
 		for range 3 {
 			s.node(s.instance(), corev1.ConditionTrue, s.now())
 		}
-		s.at(max(3, c.minute))
-		want(t, fmt.Sprint("rests, registered at ", c.minute), backoff(s.at(4)).Until.IsZero(), c.ended)
+		s.at(3.5)
+		want(t, fmt.Sprint("the rest has ended, with nodes of minute ", c.made), backoff(s.at(4)).Until.IsZero(), c.ended)
 	}
 }
 
