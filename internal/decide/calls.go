@@ -44,7 +44,7 @@ func moveCall(s *model.Snapshot, p model.Policy, m *model.Move, buy *model.Purch
 	from := s.Groups[at].Expected
 	c := growCall(s, p, &model.Growth{Group: buy.Group, From: from, To: from + buy.Count})
 	c.Reason, c.Why = m.Reason, fmt.Sprintf("a move: %s saves %.4g an hour", m.Text(), m.Savings())
-	if m.Reason == model.PreferredElsewhere && m.Before == m.After {
+	if m.ByPriority() {
 		c.Why = fmt.Sprintf("a move: %s, which the priorities prefer", m.Text())
 	}
 	return c

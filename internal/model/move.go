@@ -108,6 +108,9 @@ func (m *Move) Rests() time.Time { return m.Entered.Add(m.Stay) }
 // Savings are what it saves by the hour.
 func (m *Move) Savings() float64 { return m.Before - m.After }
 
+// ByPriority reports whether it goes by the priorities alone: prices of it are not known, or come to nothing.
+func (m *Move) ByPriority() bool { return m.Reason == PreferredElsewhere && m.Before == m.After }
+
 // Bought lists the nodes that have come for it.
 func (m *Move) Bought() (nodes []string) {
 	for i := range m.Comes {

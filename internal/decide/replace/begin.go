@@ -166,7 +166,7 @@ func (m *found) would() string {
 	if m.due != nil {
 		return m.due.Detail + "; " + m.Text()
 	}
-	if m.Reason == model.PreferredElsewhere && m.Before == m.After {
+	if m.ByPriority() {
 		return m.Text() + ", which the priorities prefer"
 	}
 	return fmt.Sprintf("%s would save %.4g an hour", m.Text(), m.Savings())
