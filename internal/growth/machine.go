@@ -27,6 +27,9 @@ type machine struct {
 	node  string // its node; of a strayed one the node that it had
 	state model.NodeState
 	turn  uint64 // of the fold that last saw it
+	// ready is when its node turned ready, by the node's own word, if it was ready at the first look: this process did
+	// not see it.
+	ready time.Time
 	// counted: the target counts the node.
 	counted bool
 
@@ -45,6 +48,15 @@ type machine struct {
 	// absent counts the pictures in a row that lack it, the last as of absentAt.
 	absent   int
 	absentAt time.Time
+}
+
+// readySince is when the node of a machine became ready that was found to be: now, but at the first look by the node's
+// own word. What completes a node has had all that time. A time that cannot be is none.
+func (in *machine) readySince(f *Fold) time.Time {
+	if f.Turn == 1 && !in.ready.Before(in.since) && in.ready.Before(f.Seen.Now) {
+		return in.ready
+	}
+	return f.Seen.Now
 }
 
 // leftWithoutNode reports whether a machine has lost its node, and its own removal has not begun.

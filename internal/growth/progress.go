@@ -129,7 +129,7 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 			continue
 		}
 		if rec.tie == bound {
-			if first {
+			if first && !g.mayBring(rec.since) {
 				rec.asked = true // it was there before us
 			}
 			if !rec.asked {
@@ -151,6 +151,11 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 	slices.SortFunc(f.fresh, func(a, b *provider.Instance) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+// mayBring reports whether a node that was made then may be one that an ask waits for.
+func (g *Group) mayBring(made time.Time) bool {
+	return slices.ContainsFunc(g.asks, func(a model.Ask) bool { return a.At.Before(made) })
 }
 
 // withoutNode takes in that no node was seen of an instance. If it had one, its time to
@@ -252,8 +257,11 @@ func (g *Group) oldestAnonymous() (*model.Ask, *model.Unit) {
 func (g *Group) nodes(f *Fold) {
 	now := f.Seen.Now
 	for _, a := range f.Arrivals {
-		if a.Group == g.ID && a.Ready.IsZero() && g.hasReady(a.Node) {
-			f.came(model.Arrival{Node: a.Node, Group: g.ID, Ready: now, For: a.For})
+		if a.Group != g.ID || !a.Ready.IsZero() {
+			continue
+		}
+		if in := g.ready(a.Node); in != nil {
+			f.came(model.Arrival{Node: a.Node, Group: g.ID, Ready: in.readySince(f), For: a.For})
 		}
 	}
 	for i := range g.asks {
@@ -337,7 +345,7 @@ func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
 // cloud had no machines, one that it has made since. A node that was there before the failure, or
 // before it was found, proves nothing: where ids drift, it counts as one that another client asked for.
 func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
-	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: f.Seen.Now, For: f.boughtFor(a)})
+	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: g.machines[u.Instance].readySince(f), For: f.boughtFor(a)})
 	g.duds = 0
 	r := g.Rests.Of(model.RestFailed)
 	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since)
@@ -374,14 +382,14 @@ func (f *Fold) came(a model.Arrival) {
 	f.Arrivals = append(f.Arrivals, a)
 }
 
-// hasReady reports whether a node of the group is ready.
-func (g *Group) hasReady(node string) bool {
+// ready finds the machine of a node that is ready; nil if there is none.
+func (g *Group) ready(node string) *machine {
 	for _, in := range g.machines {
-		if in.tie == bound && in.node == node {
-			return in.state == model.StateReady
+		if in.tie == bound && in.node == node && in.state == model.StateReady {
+			return in
 		}
 	}
-	return false
+	return nil
 }
 
 // found is an ask for units that another client asked for. Their timers start when the
