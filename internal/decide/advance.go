@@ -79,6 +79,20 @@ func (m *maker) complete(o *reserve.Removal, short *model.Verdict) {
 	if v.Barred == nil {
 		v.Barred, v.Back = short, short != nil
 	}
+	if v.Barred == nil && d.Stage == model.Tainted && d.Occupied && !v.Hurries {
+		v.Barred, v.Back = m.unseen()
+	}
+}
+
+// unseen says why no pod is to be evicted from a node that has its pods still: the scheduler has not looked at one that
+// came for an evicted one. Back: that is so for longer than a drain waits. Nil if it has.
+func (m *maker) unseen() (why *model.Verdict, back bool) {
+	words, since := m.room.Unseen()
+	if words == "" {
+		return nil, false
+	}
+	return &model.Verdict{Reason: model.ReplacementWaits, Detail: words, Fix: "the scheduler is up"},
+		!m.snap.Now.Before(since.Add(model.Patience))
 }
 
 // whole is how far the removals of a group are that goes as a whole.

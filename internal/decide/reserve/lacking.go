@@ -151,11 +151,11 @@ func (r *Room) Replaces(p *model.Pod) bool {
 	return r.snap.Displaced[p.Owner].CameFor(p.Created)
 }
 
-// Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused;
-// empty if there is none. Until it has, it is not known to work: more evicted pods might find no node,
+// Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused, and says
+// since when it is there; empty if there is none. Until it has, it is not known to work: more evicted pods might find no node,
 // whatever their controller. Pods that are gated, or that another scheduler is for, do not count: else
 // any user who makes pods could hold all removals with them.
-func (r *Room) Unseen() string {
+func (r *Room) Unseen() (words string, since time.Time) {
 	var first *unplaced
 	for owner, d := range r.snap.Displaced {
 		m := r.made[owner]
@@ -171,10 +171,10 @@ func (r *Room) Unseen() string {
 		}
 	}
 	if first == nil {
-		return ""
+		return "", time.Time{}
 	}
 	return fmt.Sprintf("the scheduler has not looked at pod %s, which came for an evicted one at %s",
-		first.name(r.snap), first.since().UTC().Format(time.TimeOnly))
+		first.name(r.snap), first.since().UTC().Format(time.TimeOnly)), first.since()
 }
 
 // lacking finds, of the controllers whose pods were evicted a short while ago, those

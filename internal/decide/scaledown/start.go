@@ -42,8 +42,9 @@ func newStarts(in Input, least *minimums) *starts {
 	p := policy.ScaleDown
 	b := &starts{Input: in, minimums: least.clone(), budgets: s.Book(policy.Budgets),
 		parallel: p.MaxParallelism, drains: p.MaxDrains,
-		unseen: in.Room.Unseen(), begun: map[model.NodeID]bool{}, words: map[time.Duration]string{},
+		begun: map[model.NodeID]bool{}, words: map[time.Duration]string{},
 		leave: map[types.UID]string{}}
+	b.unseen, _ = in.Room.Unseen()
 	for i := range s.Nodes {
 		n := s.Nodes[i]
 		if n.Kind != model.Leaving || n.Standing.Drain == nil || n.Standing.Drain.Stage == model.Removed {
