@@ -27,10 +27,11 @@ func lasting(j *Judge, e *Event) {
 	}
 	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does one of several
 	// whose pods found room on the others, whatever the scheduler put there. A pod that leaves by itself, or that the
-	// scheduler drives out for another one, makes room that was not there.
+	// scheduler drives out for another one, makes room that was not there; so do nodes that came for the zone they are in.
 	boot := m.unit.ready.Sub(m.unit.growth.at)
 	late := !n.met && j.truth.beside(m.unit.growth)
-	constant := j.truth.calm(m.unit.growth.at) && j.truth.freed.Before(m.unit.growth.at)
+	constant := j.truth.calm(m.unit.growth.at) && j.truth.freed.Before(m.unit.growth.at) &&
+		!j.truth.varied(m.unit.growth.at)
 	if g := j.truth.groups[m.group]; constant && g != nil && !g.differed && !g.varies && !late {
 		j.test(j.since(m.unit.ready) >= boot, e, e.Node,
 			"it was bought at %s, is ready since %s, and nothing has changed since",
@@ -47,6 +48,17 @@ func lasting(j *Judge, e *Event) {
 func (t *truth) meant(n *node, p *pod) bool {
 	m := t.machineOf(n)
 	return m == nil || m.unit == nil || len(m.unit.growth.claims) == 0 || m.unit.growth.claims[p.class] > 0
+}
+
+// varied reports whether a node has turned ready since then of a group whose cloud picks the zone: several may be bought
+// for one pod, until one is where it is wanted.
+func (t *truth) varied(since time.Time) bool {
+	for _, m := range t.machines {
+		if g := t.groups[m.group]; g != nil && g.varies && m.unit != nil && m.unit.ready.After(since) {
+			return true
+		}
+	}
+	return false
 }
 
 // beside reports whether another growth, shortly before or after, was for pods of the same class, or has such a pod on

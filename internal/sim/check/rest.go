@@ -323,6 +323,9 @@ func allMatch(j *Judge, e *Event) {
 				p != nil && (t.poolSize(g.pool) <= p.min || p.sized && why == "PoolFloorReached")) {
 				ready++
 			}
+			if n == nil && t.mayHave(m, g) {
+				ready++
+			}
 		}
 		j.test(g.target == machines && machines == ready, e, id, "its target is %d, it has %d machines and %d ready nodes",
 			g.target, machines, ready)
@@ -335,6 +338,17 @@ func allMatch(j *Judge, e *Event) {
 			}
 		}
 	}
+}
+
+// mayHave reports whether a node of no machine stands that could be this one's, under another id: it is as large as
+// those of the group, and not older. Who ended the machine might end a node that runs pods.
+func (t *truth) mayHave(m *machine, g *group) bool {
+	for _, n := range t.nodes {
+		if n.machine == "" && n.cpu == g.cpu && n.memory == g.memory && !n.made.Add(time.Minute).Before(m.made) {
+			return true
+		}
+	}
+	return false
 }
 
 // goes is how many machines of a group go with one of them.

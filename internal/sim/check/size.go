@@ -103,6 +103,9 @@ func healthy(j *Judge, e *Event) {
 		n := t.nodeOf(m)
 		switch {
 		case m.ending:
+			if n != nil && !n.drifted && j.since(m.ended) <= j.long() {
+				all++ // that another client ends it may not be known
+			}
 		case n != nil && n.drifted:
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
