@@ -741,6 +741,26 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	want(t, "decided", s.l.News(), false)
 }
 
+// TestHealthBesideAGroupThatWasNeverRead: nodes that no group has count where one has never been read: they may be its.
+func TestHealthBesideAGroupThatWasNeverRead(t *testing.T) {
+	for _, read := range []bool{true, false} {
+		s := newStage(t, 0)
+		for range 4 {
+			s.minute = -60
+			s.node(s.instance(), corev1.ConditionFalse, t0.Add(-30*time.Minute))
+		}
+		s.others, s.nodes, s.instances = s.nodes, nil, nil
+		s.minute = 0
+		o := s.seen()
+		if !read {
+			o.Inventory.Groups[0] = provider.Group{ID: "g", Max: 100,
+				Err: &provider.Error{Kind: provider.Unavailable}}
+		}
+		s.l.Fold(o, nil)
+		want(t, fmt.Sprintf("healthy, read %t", read), s.l.Standing().Unhealthy == nil, read)
+	}
+}
+
 // TestReadyWhileNobodyLed: what completes a node has had its time since the node turned ready, though the leader that
 // finds it so is a new one. A time from before the node was asked for is no such time.
 func TestReadyWhileNobodyLed(t *testing.T) {

@@ -120,12 +120,14 @@ func (l *Ledger) health(seen *model.Observation) {
 	for _, g := range l.order {
 		l.counts = l.counts.Plus(g.Counts)
 	}
-	ours := l.counts
-	if !l.rules.CountOthers {
+	ours, rules := l.counts, l.rules
+	// Nodes of no group may be those of a group that this process has never read.
+	unread := func(g *growth.Group) bool { return !g.Sighted }
+	if rules.CountOthers = rules.CountOthers || slices.ContainsFunc(l.order, unread); !rules.CountOthers {
 		ours = ours.Plus(l.astray(seen))
 	}
-	unready, all := l.rules.Unready(ours, l.others)
-	if !l.rules.TooMany(unready, all) {
+	unready, all := rules.Unready(ours, l.others)
+	if !rules.TooMany(unready, all) {
 		l.unhealthy = nil
 		return
 	}
