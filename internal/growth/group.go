@@ -274,10 +274,11 @@ func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeS
 		g.neverStarted = n.Name
 	}
 	rec := g.records[instance]
-	turned = rec.tie == bound && rec.node == n.Name && (rec.state == model.StateReady) != (state == model.StateReady)
+	same := rec.tie == bound && rec.node == n.Name
+	turned = same && (rec.state == model.StateReady) != (state == model.StateReady)
 	rec.tie, rec.node, rec.since = bound, n.Name, n.CreationTimestamp.Time
 	rec.state, rec.turn, rec.counted = state, turn, counted
-	if turn == 1 && state == model.StateReady {
+	if !same && state == model.StateReady {
 		rec.ready = model.ReadinessChanged(n)
 	}
 	return turned

@@ -27,8 +27,8 @@ type machine struct {
 	node  string // its node; of a strayed one the node that it had
 	state model.NodeState
 	turn  uint64 // of the fold that last saw it
-	// ready is when its node turned ready, by the node's own word, if it was ready at the first look: this process did
-	// not see it.
+	// ready is when its node turned ready, by the node's own word, if it was ready when it was first known to be this
+	// machine's; zero if it was not.
 	ready time.Time
 	// counted: the target counts the node.
 	counted bool
@@ -50,11 +50,11 @@ type machine struct {
 	absentAt time.Time
 }
 
-// readySince is when the node of a machine became ready that was found to be: now, but at the first look by the node's
-// own word. What completes a node has had all that time. A time that cannot be is none.
+// readySince is when the node of a machine became ready that is found to be: now, or, where it was not known to be the
+// machine's before, what the node itself says. What completes a node has had all that time. A time that cannot be is none.
 func (in *machine) readySince(f *Fold) time.Time {
-	if f.Turn == 1 && !in.ready.Before(in.since) && in.ready.Before(f.Seen.Now) {
-		return in.ready
+	if at := in.ready; !at.IsZero() && !at.Before(in.since) && at.Before(f.Seen.Now) {
+		return at
 	}
 	return f.Seen.Now
 }

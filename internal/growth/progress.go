@@ -129,7 +129,7 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 			continue
 		}
 		if rec.tie == bound {
-			if first && !g.mayBring(rec.since) {
+			if first && !g.mayBring(rec.since, f.Rules.Provision(pg)) {
 				rec.asked = true // it was there before us
 			}
 			if !rec.asked {
@@ -153,9 +153,11 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 	})
 }
 
-// mayBring reports whether a node that was made then may be one that an ask waits for.
-func (g *Group) mayBring(made time.Time) bool {
-	return slices.ContainsFunc(g.asks, func(a model.Ask) bool { return a.At.Before(made) })
+// mayBring reports whether a node that was made then may be one that an ask waits for: it came after that, and in time.
+func (g *Group) mayBring(made time.Time, provision time.Duration) bool {
+	return slices.ContainsFunc(g.asks, func(a model.Ask) bool {
+		return a.At.Before(made) && made.Before(a.At.Add(provision))
+	})
 }
 
 // withoutNode takes in that no node was seen of an instance. If it had one, its time to

@@ -761,21 +761,31 @@ func TestHealthBesideAGroupThatWasNeverRead(t *testing.T) {
 	}
 }
 
-// TestReadyWhileNobodyLed: what completes a node has had its time since the node turned ready, though the leader that
-// finds it so is a new one. A time from before the node was asked for is no such time.
-func TestReadyWhileNobodyLed(t *testing.T) {
+// TestReadyBeforeItWasKnown: what completes a node has had its time since the node turned ready, though a new leader finds
+// it so, or an old answer of the cloud did not say whose it is. A time from before the node was made is none.
+func TestReadyBeforeItWasKnown(t *testing.T) {
 	for changed, ready := range map[float64]float64{6: 6, 0: 10, 30: 10} {
-		s := newStage(t, 0)
-		s.at(0)
-		s.minute, s.target = 1, 1
-		s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"})
-		s.at(1, model.Outcome{Call: grow(0, 1), Ended: s.now(), Target: 1})
-		s.restart()
-		s.minute = 5
-		n := s.node(s.instance(), corev1.ConditionTrue, t0.Add(time.Duration(changed)*time.Minute))
-		s.at(10)
-		want(t, fmt.Sprintf("ready by its own word at minute %v", changed), s.l.Standing().Arrivals,
-			[]model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(time.Duration(ready) * time.Minute), For: []string{"web"}}})
+		for _, restarts := range []bool{true, false} {
+			s := newStage(t, 0)
+			s.at(0)
+			s.minute, s.target = 1, 1
+			s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"})
+			s.at(1, model.Outcome{Call: grow(0, 1), Ended: s.now(), Target: 1})
+			s.minute = 5
+			n := s.node(s.instance(), corev1.ConditionTrue, t0.Add(time.Duration(changed)*time.Minute))
+			if restarts {
+				s.minute = 1
+				s.restart()
+			} else {
+				known := s.instances
+				s.instances = nil
+				s.at(7)
+				s.instances = known
+			}
+			s.at(10)
+			want(t, fmt.Sprintf("by its own word at minute %v, restart %t", changed, restarts), s.l.Standing().Arrivals,
+				[]model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(time.Duration(ready) * time.Minute), For: []string{"web"}}})
+		}
 	}
 }
 
