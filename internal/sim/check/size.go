@@ -91,6 +91,7 @@ func atLeast(j *Judge, e *Event) {
 
 // healthy counts by the truth. What has been so for less than two minutes may not be known; what never
 // was ready, or is being ended, is another matter. A node that no answer of the cloud has is not known to be ours.
+// All are those that may be taken for good: we err to silence.
 func healthy(j *Judge, e *Event) {
 	switch e.Verb {
 	case Grow, Cancel, Remove, Taint, Cordon, Evict:
@@ -102,18 +103,15 @@ func healthy(j *Judge, e *Event) {
 	for _, m := range t.machines {
 		n := t.nodeOf(m)
 		switch {
-		case m.ending:
-			if n != nil && !n.drifted && j.since(m.ended) <= j.long() {
-				all++ // that another client ends it may not be known
-			}
-		case n != nil && n.drifted:
+		case n != nil && m.ending && j.since(m.ended) > j.long():
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
 			broke := n.ever && !n.ready && n.changed.Sub(n.made) > firstWord
-			if broke && n.tainted == "" && j.since(n.changed) > j.long() {
+			if broke && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > j.long() {
 				bad++
 			}
-		case m.had && !m.lost.IsZero() && j.since(m.lost) > j.long() && !m.unseen && t.listed(m):
+		case m.ending || !m.had || m.lost.IsZero():
+		case j.since(m.lost) > j.long() && !m.unseen && t.listed(m):
 			all++
 			bad++
 		}
