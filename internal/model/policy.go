@@ -191,6 +191,25 @@ type DrainLevel struct {
 	Grace    time.Duration
 }
 
+// LevelOf is the highest level that a priority reaches, the lowest if it reaches none.
+func (p *DrainPolicy) LevelOf(priority int32) int {
+	at := 0
+	for i, l := range p.Levels {
+		if priority >= l.Priority {
+			at = i
+		}
+	}
+	return at
+}
+
+// Most is how long a pod of a priority may take to end.
+func (p *DrainPolicy) Most(priority int32) time.Duration {
+	if len(p.Levels) > 0 {
+		return p.Levels[p.LevelOf(priority)].Grace
+	}
+	return p.MaxGrace
+}
+
 // Stale reports whether an inventory is too old for writes to the cloud (rule L10).
 func (p Policy) Stale(now, asOf time.Time) bool {
 	return asOf.Before(p.InventoryNotBefore) || (p.InventoryMaxAge > 0 && now.Sub(asOf) > p.InventoryMaxAge)

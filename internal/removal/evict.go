@@ -121,33 +121,15 @@ func (e *evictor) level(pods []Pod) []*Pod {
 	if len(e.policy.Levels) == 0 || len(left) == 0 || e.hurries {
 		return left
 	}
-	lowest := e.levelOf(left[0].Priority)
-	if i := slices.IndexFunc(left, func(q *Pod) bool { return e.levelOf(q.Priority) != lowest }); i > 0 {
+	lowest := e.policy.LevelOf(left[0].Priority)
+	if i := slices.IndexFunc(left, func(q *Pod) bool { return e.policy.LevelOf(q.Priority) != lowest }); i > 0 {
 		left = left[:i]
 	}
 	return left
 }
 
-// levelOf is the highest level that a priority reaches, the lowest if it reaches none.
-func (e *evictor) levelOf(priority int32) int {
-	at := 0
-	for i, l := range e.policy.Levels {
-		if priority >= l.Priority {
-			at = i
-		}
-	}
-	return at
-}
-
 // grace is how long a pod may take to end: as long as it says, within the policy's limit.
-func (e *evictor) grace(q *Pod) time.Duration { return min(q.Facts.Grace, e.most(q)) }
-
-func (e *evictor) most(q *Pod) time.Duration {
-	if len(e.policy.Levels) > 0 {
-		return e.policy.Levels[e.levelOf(q.Priority)].Grace
-	}
-	return e.policy.MaxGrace
-}
+func (e *evictor) grace(q *Pod) time.Duration { return min(q.Facts.Grace, e.policy.Most(q.Priority)) }
 
 // last reports whether all other pods of its controller on the node leave already, and there are some.
 func (e *evictor) last(q *Pod, left []*Pod) bool {
@@ -217,7 +199,7 @@ func (e *evictor) granted() time.Time {
 
 // tooLate says that a pod that another client deletes takes longer to end than an evicted pod may; nil if it does not.
 func (e *evictor) tooLate(q *Pod) *model.Verdict {
-	most := e.most(q) + rules.OverdueAfter
+	most := e.policy.Most(q.Priority) + rules.OverdueAfter
 	if e.hurries || q.Answer.Until.IsZero() || !q.Answer.Until.After(e.now.Add(most)) || e.eviction(q) != nil {
 		return nil
 	}

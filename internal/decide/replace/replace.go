@@ -259,9 +259,10 @@ func (f *finder) try(list []candidate) bool {
 // grace is the longest time that one of the pods has to end.
 func (f *finder) grace(pods []*model.Pod) (most time.Duration) {
 	for _, p := range pods {
-		most = max(most, f.s.Contents.Facts[p.Facts].Grace)
+		its := f.Policy.ScaleDown.Drain.Most(f.s.Contents.Specs[p.Spec].Priority)
+		most = max(most, min(its, f.s.Contents.Facts[p.Facts].Grace))
 	}
-	return min(most, f.Policy.ScaleDown.Drain.MaxGrace)
+	return most
 }
 
 func (f *finder) nodesOf(list []candidate) []*model.Node {
