@@ -37,12 +37,18 @@ func endsAmiss(c model.Call) bool {
 	return c.Verb == model.Remove && (c.Unready || c.Node == "" && c.Reason != model.InstanceFailed)
 }
 
-// endings counts the machines that open calls end because something is amiss with them: a later
-// leader never hears how these calls end. It errs to fewer endings.
-func (l *Ledger) endings(m *model.Memory) {
+// underWay counts what calls under way may do: a later leader never hears how they end. Machines that they end because
+// something is amiss with them count as ended, and a growth as one that took place. It errs to waiting.
+func (l *Ledger) underWay(m *model.Memory) {
 	for _, c := range l.calls {
 		if endsAmiss(c) {
 			m.Ended(c.Group, c.Deadline)
+		}
+		if c.Verb != model.Grow {
+			continue
+		}
+		if m.LastGrowth = model.Latest(m.LastGrowth, c.Deadline); !c.Reason.OfMove() {
+			m.LastDemand = model.Latest(m.LastDemand, c.Deadline)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (l *Ledger) Memory() model.Memory {
 	for _, id := range slices.Sorted(maps.Keys(l.groups)) {
 		l.groups[id].Remember(&m)
 	}
-	l.endings(&m)
+	l.underWay(&m)
 	m.Unneeded = l.nodes.times()
 	removal.Remember(&m, l.nodes.of, l.displaced)
 	return m

@@ -327,3 +327,16 @@ func TestARefusalAfterEvictions(t *testing.T) {
 		})
 	}
 }
+
+// TestMemoryOfAGrowthUnderWay: the next leader never hears how it ends, and takes it for the last one. What is refused
+// is none.
+func TestMemoryOfAGrowthUnderWay(t *testing.T) {
+	for reason, demand := range map[model.Reason]time.Time{"": at(3), model.NodeDrifted: {}} {
+		c := model.Call{ID: "grow", Verb: model.Grow, Group: "g", From: 0, To: 1, Deadline: at(3), Reason: reason}
+		l := noted(folded(seen(0, 0), nil), 0, model.Plan{Calls: []model.Call{c}})
+		m := l.Memory()
+		want(t, fmt.Sprintf("under way, %q", reason), []time.Time{m.LastGrowth, m.LastDemand}, []time.Time{at(3), demand})
+		l.Fold(seen(1, 0), []model.Outcome{{Call: c, Ended: at(1), Target: 0, Err: &provider.Error{Kind: provider.Quota}}})
+		want(t, "refused", l.Memory().LastGrowth, time.Time{})
+	}
+}
