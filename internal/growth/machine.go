@@ -50,8 +50,9 @@ type machine struct {
 	absentAt time.Time
 }
 
-// readySince is when the node of a machine became ready that is found to be: now, or, where it was not known to be the
-// machine's before, what the node itself says. What completes a node has had all that time. A time that cannot be is none.
+// readySince is when the node of a machine became ready that is found to be: now, or, where it was not known to be
+// the machine's before, what the node itself says. What completes a node has had all that time. A time that cannot be
+// is none.
 func (in *machine) readySince(f *Fold) time.Time {
 	if at := in.ready; !at.IsZero() && !at.Before(in.since) && at.Before(f.Seen.Now) {
 		return at

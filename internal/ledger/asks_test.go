@@ -761,8 +761,8 @@ func TestHealthBesideAGroupThatWasNeverRead(t *testing.T) {
 	}
 }
 
-// TestReadyBeforeItWasKnown: what completes a node has had its time since the node turned ready, though a new leader finds
-// it so, or an old answer of the cloud did not say whose it is. A time from before the node was made is none.
+// TestReadyBeforeItWasKnown: what completes a node has had its time since the node turned ready, though a new leader
+// finds it so, or an old answer of the cloud did not say whose it is. A time from before the node was made is none.
 func TestReadyBeforeItWasKnown(t *testing.T) {
 	for changed, ready := range map[float64]float64{6: 6, 0: 10, 30: 10} {
 		for _, restarts := range []bool{true, false} {
@@ -783,8 +783,9 @@ func TestReadyBeforeItWasKnown(t *testing.T) {
 				s.instances = known
 			}
 			s.at(10)
+			at := t0.Add(time.Duration(ready) * time.Minute)
 			want(t, fmt.Sprintf("by its own word at minute %v, restart %t", changed, restarts), s.l.Standing().Arrivals,
-				[]model.Arrival{{Node: n.Name, Group: "g", Ready: t0.Add(time.Duration(ready) * time.Minute), For: []string{"web"}}})
+				[]model.Arrival{{Node: n.Name, Group: "g", Ready: at, For: []string{"web"}}})
 		}
 	}
 }

@@ -152,9 +152,9 @@ func (r *Room) Replaces(p *model.Pod) bool {
 }
 
 // Unseen names a pod that came for an evicted one and that the scheduler has neither bound nor refused, and says
-// since when it is there; empty if there is none. Until it has, it is not known to work: more evicted pods might find no node,
-// whatever their controller. Pods that are gated, or that another scheduler is for, do not count: else
-// any user who makes pods could hold all removals with them.
+// since when it is there; empty if there is none. Until it has, it is not known to work: more evicted pods might find
+// no node, whatever their controller. Pods that are gated, or that another scheduler is for, do not count: else any
+// user who makes pods could hold all removals with them.
 func (r *Room) Unseen() (words string, since time.Time) {
 	var first *unplaced
 	for owner, d := range r.snap.Displaced {

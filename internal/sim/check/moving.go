@@ -50,8 +50,8 @@ func (t *truth) meant(n *node, p *pod) bool {
 	return m == nil || m.unit == nil || len(m.unit.growth.claims) == 0 || m.unit.growth.claims[p.class] > 0
 }
 
-// varied reports whether a node has turned ready since then of a group whose cloud picks the zone: several may be bought
-// for one pod, until one is where it is wanted.
+// varied reports whether a node has turned ready since then of a group whose cloud picks the zone: several may be
+// bought for one pod, until one is where it is wanted.
 func (t *truth) varied(since time.Time) bool {
 	for _, m := range t.machines {
 		if g := t.groups[m.group]; g != nil && g.varies && m.unit != nil && m.unit.ready.After(since) {
