@@ -106,6 +106,17 @@ var table = []mutant{
 	{"no cooldown while a scale-up is under way", "internal/decide/scaledown/start.go", unit,
 		`len(b.Growing) > 0 && (!local || here)`, `len(b.Growing) > 1000 && (!local || here)`},
 
+	{"a scale-up that hangs leaves no memory", "internal/ledger/calls.go", unit,
+		`if c.Verb != model.Grow {`, `if true {`},
+	{"what is ready before it is known is judged late", "internal/growth/machine.go", unit,
+		`if at := in.ready; !at.IsZero()`, `if at := in.ready; false`},
+	{"a scale-up's nodes are not its own after a restart", "internal/growth/progress.go", unit,
+		`if first && !g.mayBring(rec.since, f.Rules.Provision(pg)) {`, `if first {`},
+	{"pods leave a tainted node though no scheduler looks", "internal/decide/advance.go", unit,
+		`v.Barred, v.Back = m.unseen()`, `_, _ = m.unseen()`},
+	{"a pod that ends may take as long as any", "internal/decide/scaledown/judgement.go", unit,
+		`Drain.Most(f.Snapshot.Contents.Specs[p.Spec].Priority) + rules`, `Drain.MaxGrace + rules`},
+
 	// The look again, the lease, the age of the picture (L9 to L12).
 	{"L9: no last look before a machine ends", "internal/act/remove.go", unit,
 		`out.Landed, out.Err = a.lookAgain(ctx, j.call)`, `out.Err = nil`},
@@ -153,7 +164,9 @@ var table = []mutant{
 
 	// Health (S1, S2, UC3, UC8).
 	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,
-		`if !l.rules.TooMany(unready, all) {`, `if true {`},
+		`if !rules.TooMany(unready, all) {`, `if true {`},
+	{"S1: nodes of a group that was never read do not count", "internal/ledger/ledger.go", unit,
+		`return !g.Sighted }`, `return false }`},
 	{"S1: removals go on in a sick cluster", "internal/decide/halted.go", unit,
 		`if step.Verb == model.Untaint {`, `if false {`},
 	{"S1: lost Node objects do not count", "internal/model/rules.go", unit,
