@@ -104,7 +104,9 @@ type unit struct {
 	retry time.Duration // how often its making is tried again, with err; zero: never
 	node  bool          // the cloud knows of a node of it
 	never bool          // it will not run
-	pace  float64       // of its life, as a factor of the group's timing
+	like  string        // the version of the template that it was made of
+	taken *provider.Interruption
+	pace  float64 // of its life, as a factor of the group's timing
 }
 
 type bootFailure struct {
@@ -450,6 +452,7 @@ func (g *fakeGroup) shown() provider.Group {
 		out.Instances = append(out.Instances, provider.Instance{
 			ID: u.id, ProviderID: "fake:///" + string(u.id), NodeName: string(u.id),
 			State: u.state, Created: u.made, Zone: u.zone, Err: u.err, Retry: u.retry, Hold: u.hold,
+			Drifted: g.drifted(u), Interrupted: u.taken,
 		})
 	}
 	if g.spec.TellsStockOut && !refused.IsZero() && !g.inStock() {
@@ -459,6 +462,21 @@ func (g *fakeGroup) shown() provider.Group {
 	}
 	slices.SortFunc(out.Instances, func(a, b provider.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	return out
+}
+
+// drifted says in what a machine is not what its group makes now.
+func (g *fakeGroup) drifted(u *unit) string {
+	if now := g.version(); u.like != now {
+		return fmt.Sprintf("template version %q, now %q", u.like, now)
+	}
+	return ""
+}
+
+func (g *fakeGroup) version() string {
+	if g.spec.Template == nil {
+		return ""
+	}
+	return g.spec.Template.Version
 }
 
 func (g *fakeGroup) zone() string {

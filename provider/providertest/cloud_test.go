@@ -134,7 +134,9 @@ func cloudSubject(t *testing.T, timing Timing) Subject {
 	}}
 	mustAdd(t, c, group, other, none)
 	return Subject{Provider: c, Group: "group", Other: "other", Unsupported: "none", Pool: "pool",
-		Door: cloudDoor{c, clock}, Now: clock.now}
+		Door: cloudDoor{c, clock}, Now: clock.now, Interrupt: func(id provider.InstanceID) error {
+			return c.Interrupt(id, provider.Interruption{Kind: "spot interruption", Since: clock.now()})
+		}}
 }
 
 func TestCloudConforms(t *testing.T) {

@@ -123,6 +123,13 @@ func (c *Cloud) Join(instance provider.InstanceID, joined bool) error {
 	return c.change(instance, func(_ *fakeGroup, u *unit) { u.node = joined })
 }
 
+// Interrupt tells that the cloud is about to take an instance; Kill takes it.
+func (c *Cloud) Interrupt(instance provider.InstanceID, x provider.Interruption) error {
+	err := c.change(instance, func(_ *fakeGroup, u *unit) { u.taken = &x })
+	c.tell(err)
+	return err
+}
+
 // change changes one instance, with all that is due before it.
 func (c *Cloud) change(instance provider.InstanceID, how func(*fakeGroup, *unit)) error {
 	c.mu.Lock()

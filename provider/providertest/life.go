@@ -134,7 +134,7 @@ func (g *fakeGroup) name(u *unit, at time.Time) {
 		u.id = provider.InstanceID(fmt.Sprintf("%s-%05d", g.spec.ID, g.named))
 	}
 	u.never = g.spec.NeverRuns != nil && g.spec.NeverRuns()
-	u.state, u.since, u.made, u.zone = provider.Creating, at, at, g.zone()
+	u.state, u.since, u.made, u.zone, u.like = provider.Creating, at, at, g.zone(), g.version()
 	if len(g.boots) == 0 {
 		return
 	}
