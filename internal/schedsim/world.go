@@ -358,17 +358,20 @@ func (w *World) isBack(n *model.Node) bool {
 	return !at.IsZero() && w.snap.Now.Sub(at) < rollbackTime && len(w.endSoon(n)) > 0
 }
 
-// passes notes when time alone changes what is on a node that was given back a short while ago. While pods are being
-// evicted each of them tells by its end.
+// passes notes when time alone changes what is on a node that was given back a short while ago; or, where pods wait, that
+// could be: the room of a pod that is about to end counts before it has ended.
 func (w *World) passes(n *model.Node) {
 	d, at := n.Standing.Drain, n.Standing.Failed.At
 	if d != nil && d.Stage == model.RollingBack {
 		at = d.Since
 	}
-	if at.IsZero() || w.snap.Now.Sub(at) >= rollbackTime {
+	back := !at.IsZero() && w.snap.Now.Sub(at) < rollbackTime
+	switch {
+	case back:
+		w.changes(at.Add(rollbackTime))
+	case !emptying(n) || len(w.snap.Pending) == 0:
 		return
 	}
-	w.changes(at.Add(rollbackTime))
 	for i := range n.Bound {
 		if p := &n.Bound[i]; p.Flags&model.Terminating != 0 {
 			from, until := p.Soon()

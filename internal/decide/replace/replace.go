@@ -286,7 +286,7 @@ func (f *finder) refill(m *found) bool {
 	}
 	for len(alone) > 0 && f.Search.MayGo(alone) != nil {
 		group := f.s.Nodes[alone[0]].Group
-		if f.Buyer.Room(group) <= m.comes[group] {
+		if f.Buyer.Room(group, m.comes) <= 0 {
 			return false
 		}
 		m.comes[group]++

@@ -319,10 +319,10 @@ func (b *starts) replaced(c *candidate, since time.Time) *model.Verdict {
 			return v
 		}
 	}
-	if v := b.held(c); v != nil {
+	if v := b.demanded(n.Group); v != nil { // which wakes when it is over; a window may close until then, and wakes nothing
 		return v
 	}
-	return b.demanded(n.Group)
+	return b.held(c)
 }
 
 // demanded is the delay that holds the nodes of a group that go for a move, nil if none does: what moves have bought

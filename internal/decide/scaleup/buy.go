@@ -132,8 +132,14 @@ func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int)
 	return b.buy(b.planner(steps), pods, nil, steps)
 }
 
-// Room is how many more nodes a group may have.
-func (b *Buyer) Room(group int) int { return b.limits.most(group) }
+// Room is how many more nodes a group may have beside others that are to be bought, by group.
+func (b *Buyer) Room(group int, beside map[int]int) int {
+	left := b.limits.clone()
+	for of, n := range beside {
+		left.take(of, n)
+	}
+	return left.most(group)
+}
 
 func (b *Buyer) buy(pl *planner, pods []model.Batch, without []int, steps int) (nodes map[int]int, left int) {
 	pl.opening, pl.limits = b.limits, b.limits.clone()
