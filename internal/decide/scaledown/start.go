@@ -319,7 +319,8 @@ func (b *starts) replaced(c *candidate, since time.Time) *model.Verdict {
 			return v
 		}
 	}
-	if v := b.demanded(n.Group); v != nil { // which wakes when it is over; a window may close until then, and wakes nothing
+	// A delay wakes when it is over. A window that closes until then would wake nothing.
+	if v := b.demanded(n.Group); v != nil {
 		return v
 	}
 	return b.held(c)
