@@ -358,8 +358,8 @@ func (w *World) isBack(n *model.Node) bool {
 	return !at.IsZero() && w.snap.Now.Sub(at) < rollbackTime && len(w.endSoon(n)) > 0
 }
 
-// passes notes when time alone changes what is on a node that was given back a short while ago; or, where pods wait, that
-// could be: the room of a pod that is about to end counts before it has ended.
+// passes notes when time alone changes what is on a node that was given back a short while ago; or, where pods wait,
+// that could be: the room of a pod that is about to end counts before it has ended.
 func (w *World) passes(n *model.Node) {
 	d, at := n.Standing.Drain, n.Standing.Failed.At
 	if d != nil && d.Stage == model.RollingBack {
