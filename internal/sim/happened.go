@@ -66,6 +66,11 @@ func (h happened) add(of happened) {
 // never lists the faults that never happened, and the pairs of those that did which never happened
 // together.
 func (h happened) never() (alone []What, pairs [][2]What) {
+	for _, a := range dueDeeds { // they are drawn apart, in few worlds
+		if h.alone[a] == 0 {
+			alone = append(alone, a)
+		}
+	}
 	all := slices.Sorted(slices.Values(slices.Concat(allKinds(), deeds)))
 	for i, a := range all {
 		if h.alone[a] == 0 {

@@ -46,12 +46,11 @@ func happening(w *world, words []string) (func() error, error) {
 		}
 		return func() error { return w.SetZones(id, strings.Split(rest[0], "|")) }, nil
 	case "template":
-		scratch, err := scratchpad(w, append([]string{"group", name}, rest...))
-		if err != nil {
-			return nil, err
-		}
-		node := scratch.Groups[0].Template.Node
-		return func() error { return w.SetTemplate(id, node) }, nil
+		return templateLine(w, name, rest)
+	case "interrupt":
+		return interruptLine(w, name, rest)
+	case "unsound":
+		return func() error { return w.Unsound(name) }, nil
 	case "delete-node":
 		return func() error { return w.DeleteNode(w.anyNode(name)) }, nil
 	case "cordon", "uncordon":
@@ -88,7 +87,8 @@ func happening(w *world, words []string) (func() error, error) {
 		return func() error { w.Pause(lasts); return nil }, err
 	}
 	return nil, fmt.Errorf("%q is none of workload, budget, drop-budget, target, limits, template, "+
-		"delete-node, cordon, uncordon, taint, untaint, annotate, kill, drop-group, memory, crash, pause, flags", what)
+		"delete-node, cordon, uncordon, taint, untaint, annotate, kill, interrupt, unsound, drop-group, memory, crash, "+
+		"pause, flags", what)
 }
 
 // overwritten is what the memory can be overwritten with.

@@ -185,6 +185,9 @@ func drawHard(seed uint64) (text string, lasts time.Duration) {
 		// Of moves that follow each other, one set of nodes is to stand for long before the next.
 		text = drawMoney(d, text, d.of(" --move-stay=40m", drawBound(d)))
 	}
+	if d := (drawn{rand.New(rand.NewPCG(seed, 4007))}); d.once(5) {
+		text = drawDue(d, text, h.minutes)
+	}
 	return text, time.Duration(h.minutes) * time.Minute
 }
 
@@ -246,6 +249,9 @@ func drawOrdinary(seed uint64) (text string, lasts time.Duration) {
 	text, lasts = drawScript(seed)
 	if d := (drawn{rand.New(rand.NewPCG(seed, 1008))}); d.once(4) {
 		text = drawMoney(d, text, drawBound(d))
+	}
+	if d := (drawn{rand.New(rand.NewPCG(seed, 1009))}); d.once(6) {
+		text = drawDue(d, text, int(lasts.Minutes()))
 	}
 	d := drawn{rand.New(rand.NewPCG(seed, 1007))}
 	if !d.once(3) {

@@ -29,6 +29,8 @@ type judge struct {
 	// told is the cloud as the judge knows it; classes names the contents of pods.
 	told    map[provider.GroupID]provider.Group
 	classes map[string]string
+	// adopted: a kubelet registers under the name of a node that is still there.
+	adopted bool
 	leaders int
 	ours    bool      // what is written to the API server is the autoscaler's
 	begun   int       // how many calls were begun
@@ -92,20 +94,30 @@ func (j *judge) lowered(call model.Call) {
 	}
 }
 
-// groupIs tells of a group's limits and machines, which are others than before if it differs.
-func (j *judge) groupIs(id provider.GroupID, differs bool) {
+// groupIs tells of a group's limits and machines.
+func (j *judge) groupIs(id provider.GroupID) { j.tell(j.groupNow(id)) }
+
+// groupMakes tells of a group that makes other machines than those that are there, by their content if it differs.
+func (j *judge) groupMakes(id provider.GroupID, differs bool) {
+	e := j.groupNow(id)
+	e.Differs, e.Drifted = differs, true
+	j.tell(e)
+}
+
+// groupNow is what a group is, and notes that it is told.
+func (j *judge) groupNow(id provider.GroupID) check.Event {
 	g := j.w.inventory(id)
 	capacity := g.Template.Node.Status.Capacity
 	price := 0.0
 	if g.PricePerHour != nil {
 		price = *g.PricePerHour
 	}
-	j.tell(check.Event{What: check.GroupIs, Group: string(id), Pool: string(g.Pool), Min: g.Min, Max: g.Max, N: g.Target,
-		Price: price, CPU: capacity.Cpu().MilliValue(), Memory: capacity.Memory().Value(), Varies: len(g.Template.Places) > 0,
-		Whole: g.CloudChooses, Differs: differs})
 	if _, known := j.told[id]; !known {
 		j.told[id] = provider.Group{ID: id, Target: g.Target}
 	}
+	return check.Event{What: check.GroupIs, Group: string(id), Pool: string(g.Pool), Min: g.Min, Max: g.Max, N: g.Target,
+		Price: price, CPU: capacity.Cpu().MilliValue(), Memory: capacity.Memory().Value(), Varies: len(g.Template.Places) > 0,
+		Whole: g.CloudChooses}
 }
 
 // look tells what has changed in the cloud since the last look.
@@ -172,15 +184,16 @@ func (j *judge) node(old, n *corev1.Node) {
 	fact := func(what check.What, call string) {
 		j.tell(check.Event{What: what, Node: n.Name, Call: call})
 	}
-	if old == nil || old.UID != n.UID {
+	fresh := old == nil || old.UID != n.UID
+	if fresh || j.adopted {
 		e := check.Event{What: check.NodeIs, Node: n.Name, CPU: n.Status.Allocatable.Cpu().MilliValue(),
 			Memory: n.Status.Allocatable.Memory().Value()}
-		for _, m := range j.w.machines {
-			if m.node == n.Name {
-				e.Machine, e.Differs, e.Drifted = string(m.instance), differs(m.group.template.Node, n), m.drifted
-			}
+		if m := j.w.standsFor(n.Name); m != nil {
+			e.Machine, e.Differs, e.Drifted = string(m.instance), differs(m.group.template.Node, n), m.drifted
 		}
 		j.tell(e)
+	}
+	if fresh {
 		old = &corev1.Node{}
 	}
 	if ready := model.NodeReady(n); ready != model.NodeReady(old) {

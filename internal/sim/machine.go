@@ -156,9 +156,11 @@ func (w *world) register(m *machine, q quirks) {
 	}
 	m.group.differs = m.group.differs || q.lessCPU || q.lostLabel || q.extraTaint || q.wrongZone
 	adopts(n, w.truth.object(m.node))
+	w.judge.adopted = w.truth.object(m.node) != nil
 	delete(w.dead, m.node)
 	w.readiness(n, corev1.ConditionFalse, "KubeletNotReady")
 	w.putNode(n)
+	w.judge.adopted = false
 	w.joined(m.node, true)
 }
 
@@ -205,8 +207,10 @@ func (w *world) readiness(n *corev1.Node, status corev1.ConditionStatus, reason 
 	if was >= 0 && n.Status.Conditions[was].Status == status && n.Status.Conditions[was].Reason == reason {
 		return false
 	}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: reason,
-		LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))}}
+	n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions,
+		func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: status,
+		Reason: reason, LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second))})
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
 	})

@@ -66,6 +66,10 @@ func redate(g *provider.Group, ahead time.Duration) {
 	g.TargetSince = g.TargetSince.Add(ahead)
 	for i := range g.Instances {
 		g.Instances[i].Created = g.Instances[i].Created.Add(ahead)
+		if x := g.Instances[i].Interrupted; x != nil {
+			told := provider.Interruption{Kind: x.Kind, Since: x.Since.Add(ahead), Until: x.Until.Add(ahead)}
+			g.Instances[i].Interrupted = &told
+		}
 	}
 	for i := range g.Holds {
 		if h := &g.Holds[i]; !h.Since.IsZero() {

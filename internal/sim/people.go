@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func (w *world) SetLimits(id provider.GroupID, least, most int) error {
 		return fmt.Errorf("a person sets limits: %w", err)
 	}
 	w.log.say("a person sets the limits of %s to %d and %d", id, least, most)
-	w.judge.groupIs(id, false)
+	w.judge.groupIs(id)
 	w.judge.people()
 	return nil
 }
@@ -51,19 +52,20 @@ func (w *world) SetZones(id provider.GroupID, zones []string) error {
 	return nil
 }
 
-// SetTemplate changes what a group's new machines are, and says so.
-func (w *world) SetTemplate(id provider.GroupID, node *corev1.Node) error {
+// SetTemplate changes what a group's new machines are, and says so by another version, the next one if it is not named.
+func (w *world) SetTemplate(id provider.GroupID, node *corev1.Node, version string) error {
 	g, ok := w.groups[id]
 	if !ok {
 		return fmt.Errorf("a person changes a template: there is no group %q", id)
 	}
 	t := *g.template
-	t.Version, t.Node = t.Version+"+", node
+	differs := t.Node != node
+	t.Version, t.Node = cmp.Or(version, t.Version+"+"), node
 	g.template, g.differs = &t, false
 	if err := w.cloud.Edit(id, func(s *providertest.GroupSpec) { s.Template = &t }); err != nil {
 		return fmt.Errorf("a person changes a template: %w", err)
 	}
-	w.judge.groupIs(id, true)
+	w.judge.groupMakes(id, differs)
 	w.judge.stir()
 	w.log.say("a person changes the template of %s", id)
 	return nil

@@ -146,7 +146,7 @@ func comesToRest(w *world, within time.Duration) ([]string, error) {
 	// Classes of pods that are tried again do so at times of their own: some tries end while others
 	// are under way. Between them all there is rest once. A budget may let one node go each half hour.
 	left := within
-	if w.judge.HeldBack() {
+	if w.judge.HeldBack() || w.judge.Renews() {
 		left = 24 * time.Hour
 	}
 	for ; len(lacking) > 0 && left > 0; left -= aWhile {

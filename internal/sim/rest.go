@@ -58,6 +58,11 @@ func (j *judge) tellVerdicts() {
 			}
 		}
 	}
+	for _, m := range append(slices.Clone(s.Moves), c.Plan.Moves...) {
+		if m.Open() {
+			held.To++
+		}
+	}
 	j.tell(held)
 }
 

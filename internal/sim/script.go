@@ -55,7 +55,11 @@ import (
 //	at 2m workload web count=50                at 5m target general 7
 //	at 5m refuse web                           the scheduler says no to all its pods; allow
 //	at 5m limits general min=1 max=3           at 5m template general cpu=2 memory=8Gi
+//	at 5m template general version=2           as before, but those that are there differ from it
 //	at 5m zones wide a|b                       there are machines for it in these alone
+//	at 5m interrupt any for=2m by=annotation   the cloud tells that it takes its machine (by=cloud: it tells that
+//	                                           of the instance; by=taint), and takes it when that time is over
+//	at 5m unsound general-00001                it says that something is wrong with it
 //	at 5m delete-node general-00001            at 5m cordon general-00001, uncordon ...
 //	at 5m kill general-00001                   at 5m drop-group general
 //	at 5m crash for=20s                        at 5m crash calls=2 of=Evict
@@ -160,7 +164,7 @@ func (s *script) line(words []string) error {
 			return err
 		}
 		w.At(at, func() {
-			if deed := What(words[2]); slices.Contains(deeds, deed) {
+			if deed := What(words[2]); slices.Contains(deeds, deed) || slices.Contains(dueDeeds, deed) {
 				w.count(deed, nil)
 			}
 			w.wrong(do())

@@ -101,7 +101,7 @@ func TestFaultsOfShardsAreSummed(t *testing.T) {
 	}
 	last := pairOf(readSlow, "crash")
 	some := slices.DeleteFunc(slices.Clone(pairs), func(p [2]What) bool { return p == last })
-	if never := shard(hardWorlds, 1500, all, some[:700]...); never != "" {
+	if never := shard(hardWorlds, 1500, slices.Concat(all, dueDeeds), some[:700]...); never != "" {
 		t.Errorf("1,500 worlds are not enough to say %q", never)
 	}
 	if never := shard(ordinaryWorlds, 5000, nil, some[700:]...); never != "" {

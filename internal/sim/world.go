@@ -182,7 +182,7 @@ func (w *world) AddGroup(g groupSettings) error {
 		return err
 	}
 	w.groups[g.ID] = own
-	w.judge.groupIs(g.ID, false)
+	w.judge.groupIs(g.ID)
 	w.judge.look()
 	for _, in := range w.inventory(g.ID).Instances {
 		m := &machine{instance: in.ID, group: own, node: string(in.ID), providerID: in.ProviderID, zone: in.Zone}

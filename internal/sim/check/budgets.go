@@ -70,7 +70,7 @@ func (j *Judge) HeldBack() bool {
 func budgeted(j *Judge, e *Event) {
 	t, b := &j.truth, &j.flags.Budget
 	n := j.begins(e)
-	if n == nil || !b.any() {
+	if n == nil || !b.any() || j.hurried(n) { // what the cloud takes is neither held nor counted
 		return
 	}
 	group := t.machineOf(n).group
@@ -85,7 +85,8 @@ func budgeted(j *Judge, e *Event) {
 	if b.Nodes >= 0 {
 		going := 1
 		for _, m := range t.machines {
-			if o := t.nodeOf(m); o != nil && o.tainted != "" && !m.ending && (b.Group == "" || b.Group == m.group) {
+			if o := t.nodeOf(m); o != nil && o.tainted != "" && !m.ending && !j.hurried(o) &&
+				(b.Group == "" || b.Group == m.group) {
 				going++
 			}
 		}

@@ -150,12 +150,20 @@ func once(j *Judge, e *Event) {
 			all++
 		}
 	}
+	// So may what was on its way in the place of a machine that the cloud took, which no growth was for.
+	voided = voided || t.strayed.After(since) || slices.ContainsFunc(sorted(t.machines), func(id string) bool {
+		m := t.machines[id]
+		return m.stray() && j.since(m.made) >= j.flags.ProvisionTime-rounding
+	})
 	if g := t.groups[e.Group]; voided || t.raised || g == nil || g.varies || j.since(t.stirred) < settled {
 		return
 	}
 	j.test(before+e.N <= own || claims+e.N <= all, e, e.Class,
 		"%s is for %d of its pods, units in flight are for %d, and %d wait", e.Call, e.N, before, own)
 }
+
+// stray reports whether a machine has come in the place of one that the cloud took, and has no node yet.
+func (m *machine) stray() bool { return m.unit == nil && m.node == "" && !m.had && !m.instead.IsZero() }
 
 func minTime(a, b time.Time) time.Time {
 	if b.Before(a) {
@@ -257,11 +265,15 @@ func (t *truth) serves(group, class string, from time.Time) bool {
 	return false
 }
 
-// wanted counts a pod that was bound just now as one that waits: who buys cannot know of it yet.
+// wanted counts a pod that was bound just now as one that waits: who buys cannot know of it yet, and for longer where
+// changes are missed.
 func wanted(j *Judge, e *Event) {
-	waits := 0
+	waits, known := 0, justNow
+	if j.truth.on("watch=lossy") {
+		known = j.long()
+	}
 	for _, p := range j.truth.pods {
-		if p.class == e.Class && (p.node == "" || j.since(p.bound) < justNow) {
+		if p.class == e.Class && (p.node == "" || j.since(p.bound) < known) {
 			waits++
 		}
 	}

@@ -33,6 +33,9 @@ func (t *truth) applyCloud(e *Event) {
 			g.version++
 			g.differed = false
 		}
+		if e.Drifted {
+			g.makes++
+		}
 		g.pool, g.min, g.max, g.cpu, g.memory, g.varies = e.Pool, e.Min, e.Max, e.CPU, e.Memory, e.Varies
 		g.price = e.Price
 		g.whole = e.Whole
@@ -50,6 +53,7 @@ func (t *truth) applyCloud(e *Event) {
 		m := &machine{id: e.Machine, group: e.Group, made: e.At}
 		t.machines[e.Machine] = m
 		if g != nil {
+			m.version = g.makes
 			if m.unit = t.waits(g); m.unit != nil {
 				m.unit.machine = m.id
 			}
@@ -92,6 +96,9 @@ func (t *truth) applyMachine(e *Event) {
 		if e.Call == "" {
 			t.stirred = e.At
 			break
+		}
+		if m.stray() {
+			t.strayed = e.At
 		}
 		if w := t.writes[e.Call]; w != nil {
 			w.took = true
@@ -194,10 +201,14 @@ func (t *truth) drop(g *group, at time.Time) {
 
 func (t *truth) applyNode(e *Event) {
 	if e.What == NodeIs {
-		n := &node{name: e.Node, machine: e.Machine, cpu: e.CPU, memory: e.Memory, made: e.At, changed: e.At,
-			differs: e.Differs, drifted: e.Drifted, pods: map[string]*pod{}, low: e.At, empty: e.At,
-			daemons: map[string]int{}}
-		t.nodes[e.Node] = n
+		// A kubelet may register under the name of a node that is still there: it goes on with that object.
+		n, adopted := t.nodes[e.Node]
+		if !adopted {
+			n = &node{name: e.Node, cpu: e.CPU, memory: e.Memory, made: e.At, changed: e.At, pods: map[string]*pod{}, low: e.At,
+				empty: e.At, daemons: map[string]int{}}
+			t.nodes[e.Node] = n
+		}
+		n.machine, n.differs, n.drifted = e.Machine, e.Differs, e.Drifted
 		if m := t.machines[e.Machine]; m != nil {
 			m.node, m.had, m.lost, m.unseen = e.Node, !e.Drifted, time.Time{}, false
 			m.registered = e.At
@@ -343,7 +354,7 @@ func (t *truth) applyPod(e *Event) {
 				}), e.At)
 				left := &moved{pod: p.uid, node: p.node, by: t.process, at: e.At, evictions: recent}
 				if m := t.machineOf(n); m != nil {
-					left.group, left.withheld = m.group, n.withheld
+					left.group, left.withheld, left.hurried = m.group, n.withheld, n.taken || m.taken
 				}
 				w.owed = append(w.owed, left)
 			}

@@ -99,14 +99,14 @@ func (t *truth) budgetsOf(p *pod) (out []*budget) {
 // back what one before it has tainted and not begun to drain.
 func parallel(j *Judge, e *Event) {
 	n := j.begins(e)
-	if n == nil || !j.truth.standsOn(n, e.Call) || j.truth.inWhole(n) {
+	if n == nil || !j.truth.standsOn(n, e.Call) || j.truth.inWhole(n) || j.hurried(n) {
 		return
 	}
 	open := 1
 	for _, o := range j.truth.nodes {
 		w := j.truth.writes[o.tainted]
 		left := w != nil && w.Process != j.truth.process && !o.drained
-		if o != n && o.tainted != "" && o.occupied && o.busy() && !left && !j.truth.inWhole(o) {
+		if o != n && o.tainted != "" && o.occupied && o.busy() && !left && !j.truth.inWhole(o) && !j.hurried(o) {
 			open++
 		}
 	}
@@ -182,7 +182,8 @@ const goesOnFor = 2 * time.Minute
 func seen(j *Judge, e *Event) {
 	t := &j.truth
 	p := j.evicted(e)
-	if p == nil || p.own || !t.on("scheduler=down") || t.nodes[p.node] == nil || t.nodes[p.node].drained {
+	if p == nil || p.own || !t.on("scheduler=down") || t.nodes[p.node] == nil || t.nodes[p.node].drained ||
+		j.hurried(t.nodes[p.node]) {
 		return
 	}
 	for _, uid := range sorted(t.pods) {

@@ -14,7 +14,8 @@ const (
 	// PoolIs: Pool Min Max; Sized: each of its groups has a share of it.
 	PoolIs What = "pool"
 	// GroupIs: Group Pool Min Max CPU Memory Price, and its target N at first; Varies: the cloud picks the zone
-	// of a machine; Whole: all of it goes or none; Differs: its machines are others than before.
+	// of a machine; Whole: all of it goes or none; Differs: its machines are others than before; Drifted: those that are
+	// there are not what it makes now.
 	GroupIs  What = "group"
 	GroupEnd What = "group-end"
 	// TargetIs: a group has another target: Group N Call.
@@ -46,6 +47,10 @@ const (
 	// Protected: people have annotated a node so that it stays.
 	Protected   What = "protected"
 	Unprotected What = "unprotected"
+	// TakenSoon: the cloud tells that it is about to take a machine: Machine Node; Own: by the instance, and else by its
+	// node. Unsound: a Node says that something is wrong with it.
+	TakenSoon What = "taken-soon"
+	Unsound   What = "unsound"
 	// PodIs: a pod is there and has no node: Pod Workload Class CPU Memory Grace; Own: of its node, as a
 	// DaemonSet's; Expendable; Coupled: its place depends on other pods; Picky: it selects nodes. For its
 	// eviction matter its Controller and what its annotation says (Safe: yes, no or nothing); Local: it
@@ -89,7 +94,7 @@ const (
 	Answered What = "answered"
 	// What it says at rest. Told: why pods of a Class wait, of a Group, or of none where they are not
 	// looked at: Name. Keeps: why a Node stays, or, without a Name, that it may go. Held: what it has
-	// under way: N calls, From requests.
+	// under way: N calls, From requests, To moves.
 	Told  What = "told"
 	Keeps What = "keeps"
 	Held  What = "held"

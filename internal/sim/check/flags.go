@@ -43,6 +43,9 @@ type Flags struct {
 	Returns bool
 	// ReplaceAfter is how old nodes may get, 0: as old as they like.
 	ReplaceAfter time.Duration
+	// Taken, Unsound, Drifted: nodes are replaced that say that the cloud is about to take their machine, or that
+	// something is wrong with them, or that are not what their group makes now.
+	Taken, Unsound, Drifted bool
 	// MovePatience is how long the nodes of a move may take to go, from one to the next.
 	MovePatience time.Duration
 	Budget       Budget
@@ -89,6 +92,7 @@ func ParseFlags(words []string) (Flags, error) {
 		"skip-nodes-with-system-pods":     {&f.SkipSystem, true},
 		"skip-nodes-with-local-storage":   {&f.SkipLocal, true},
 		"return-to-preferred":             {&f.Returns, false},
+		"replace-drifted":                 {&f.Drifted, false},
 
 		"skip-nodes-with-custom-controller-pods": {&f.SkipCustom, true},
 		"daemonset-eviction-for-occupied-nodes":  {&f.EvictDaemons, true},
@@ -104,6 +108,7 @@ func ParseFlags(words []string) (Flags, error) {
 	set.IntVar(&f.DecideSteps, "decide-steps", 400_000, "")
 	set.IntVar(&f.ExpendableBelow, "expendable-pods-priority-cutoff", -10, "")
 	consolidation := set.String("consolidation", "", "")
+	taken, unsound := set.String("replace-interrupted", "", ""), set.String("replace-conditions", "", "")
 	share := set.Float64("max-total-unready-percentage", 45, "")
 	graceful := set.Int("max-graceful-termination-sec", 600, "")
 	levels := set.String("drain-priority-config", "", "")
@@ -111,7 +116,7 @@ func ParseFlags(words []string) (Flags, error) {
 	if err := set.Parse(words); err != nil {
 		return f, fmt.Errorf("read the flags %q: %w", words, err)
 	}
-	f.Cheaper = *consolidation == "WhenCheaper"
+	f.Cheaper, f.Taken, f.Unsound = *consolidation == "WhenCheaper", *taken != "", *unsound != ""
 	f.MaxUnreadyShare, f.MaxGraceful = *share/100, time.Duration(*graceful)*time.Second
 	for _, level := range strings.Split(*levels, ",") {
 		if _, seconds, ok := strings.Cut(level, ":"); ok {
@@ -134,7 +139,9 @@ func ParseFlags(words []string) (Flags, error) {
 }
 
 // moves reports whether nodes may go for others, which are bought first.
-func (f *Flags) moves() bool { return f.Cheaper || f.Returns || f.ReplaceAfter > 0 }
+func (f *Flags) moves() bool {
+	return f.Cheaper || f.Returns || f.ReplaceAfter > 0 || f.Taken || f.Unsound || f.Drifted
+}
 
 // most is the maximum of a limit as min:max, 0 if there is none.
 func most(name, text string, times int64) (int64, error) {

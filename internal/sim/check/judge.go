@@ -79,8 +79,11 @@ func (r *rule) is(other rule) bool { return r.id == other.id }
 
 // Reflag has the history be that of a process with other flags from now on.
 func (j *Judge) Reflag(flags Flags) {
+	for _, n := range j.truth.nodes {
+		n.wasDue = j.due(n)
+	}
 	j.flags = flags
-	j.truth.threshold, j.truth.moving = flags.UtilizationThreshold, flags.moves()
+	j.truth.threshold, j.truth.moving = flags.UtilizationThreshold, j.truth.moving || flags.moves()
 }
 
 // Observe takes in the next fact.

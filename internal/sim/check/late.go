@@ -90,7 +90,7 @@ func lateFor(of timer) func(*Judge, *Event) {
 				lasts, which = f.StartupTime, unreadyTime
 			}
 			from := later(later(n.empty, n.changed), later(j.undisturbed(), t.waited))
-			if n.ready && f.moves() {
+			if n.ready && t.moving {
 				// It may be for the pods of nodes that do not go; those of a move leave one after the other.
 				from, lasts = later(from, t.left), lasts+f.MovePatience
 			}

@@ -33,11 +33,16 @@ const (
 
 // steady takes in the set of nodes that there is now, and reports for how long it has stood, with nothing that comes
 // and nothing that goes, and what it costs by the hour, zero if that is not known.
-// Where anybody but the autoscaler changes anything, nothing that was before counts. A budget may hold up a move for
-// any time, so that what is there in between counts for nothing.
+// Where anybody but the autoscaler changes anything, nothing that was before counts, nor for as long as nodes are to
+// be replaced whatever that costs: one more is there for a while, and then the same number as before. A budget may
+// hold up a move for any time, so that what is there in between counts for nothing.
 func (j *Judge) steady() (set string, price float64, stood time.Duration) {
 	t := &j.truth
-	if !j.flags.Cheaper && !j.flags.Returns || j.flags.ReplaceAfter > 0 || j.flags.Budget.any() || !t.calm(j.now) {
+	if j.Renews() {
+		t.due = j.now
+	}
+	if !j.flags.Cheaper && !j.flags.Returns || j.since(t.due) < j.flags.MovePatience || j.flags.Budget.any() ||
+		!t.calm(j.now) {
 		t.sets = sets{}
 		return "", 0, 0
 	}

@@ -22,7 +22,8 @@ var movingRules = []rule{
 func lasting(j *Judge, e *Event) {
 	n := j.truth.nodes[e.Node]
 	m := j.truth.machineOf(n)
-	if e.Call == "" || m == nil || m.unit == nil || m.unit.growth.call == "" || !n.ready || m.unit.ready.IsZero() {
+	if e.Call == "" || m == nil || j.due(n) || m.unit == nil || m.unit.growth.call == "" || !n.ready ||
+		m.unit.ready.IsZero() {
 		return
 	}
 	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does one of several
@@ -127,7 +128,7 @@ func served(j *Judge, e *Event) {
 		j.test(left >= b.min, e, name, "%d ready pods are left of %d, since %s is evicted", left, b.min, p.uid)
 	}
 	w := t.workloads[p.workload]
-	if covered || w == nil || !w.kept || w.want < 2 || !t.ready(p) {
+	if covered || w == nil || !w.kept || w.want < 2 || !t.ready(p) || j.hurried(t.nodes[p.node]) {
 		return
 	}
 	left, lacking := 0, len(w.owed)
@@ -150,7 +151,7 @@ func served(j *Judge, e *Event) {
 // was made for an evicted one for its successor.
 func seldom(j *Judge, e *Event) {
 	p := j.truth.pods[e.Pod]
-	if p == nil || e.Call == "" || p.own {
+	if p == nil || e.Call == "" || p.own || j.hurried(j.truth.nodes[p.node]) {
 		return
 	}
 	before := 0
@@ -171,8 +172,8 @@ func housed(j *Judge, e *Event) {
 	t := &j.truth
 	for _, uid := range sorted(t.pods) {
 		p := t.pods[uid]
-		if p.from == nil || p.node != "" || p.own || !t.calm(p.from.at) {
-			continue
+		if p.from == nil || p.from.hurried || p.node != "" || p.own || !t.calm(p.from.at) {
+			continue // of one that the cloud takes the pods leave before another is there
 		}
 		if !p.late && j.since(p.made) > time.Minute {
 			p.late = true
@@ -191,7 +192,7 @@ func boughtFor(j *Judge, e *Event) {
 		p := t.pods[uid]
 		switch {
 		case p.node != "" || p.class != e.Class || p.own:
-		case p.from != nil && p.from.group == e.Group && !p.from.withheld && t.calm(p.from.at) &&
+		case p.from != nil && p.from.group == e.Group && !p.from.withheld && !p.from.hurried && t.calm(p.from.at) &&
 			j.since(p.from.at) <= j.flags.DelayAfterAdd+j.flags.UnneededTime:
 			moved, from = moved+1, p.from.node
 		default:

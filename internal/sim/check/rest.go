@@ -17,8 +17,8 @@ var restRules = []rule{
 		"keeps; and each pool that can has its minimum.", map[What]func(*Judge, *Event){Rest: allMatch}},
 	{"A4", "No node is little used for longer than its time without a verdict that is true.",
 		map[What]func(*Judge, *Event){Rest: allNeeded}},
-	{"A5", "At rest no call, taint, cordon, request or drain is open; and while the load is constant nothing is bought, " +
-		"drained or ended any more.", map[What]func(*Judge, *Event){Rest: allClosed, Asks: still}},
+	{"A5", "At rest no call, taint, cordon, request, drain or move is open; and while the load is constant nothing is " +
+		"bought, drained or ended any more.", map[What]func(*Judge, *Event){Rest: allClosed, Asks: still}},
 	{"A6", "Where nothing failed and pods do not couple, the nodes left are at most those that a plain packing needs, " +
 		"a quarter more, and one.", map[What]func(*Judge, *Event){Rest: allPacked}},
 }
@@ -35,7 +35,7 @@ func (t *truth) applyRest(e *Event) {
 	case Mended:
 		t.mend(e)
 	case Held:
-		t.calls, t.asks = e.N, e.From
+		t.calls, t.asks, t.open = e.N, e.From, e.To
 	case Rest:
 		reasons := slices.Collect(maps.Values(t.keeps))
 		t.heldBack, t.reserved = slices.Contains(reasons, heldByBudget), slices.Contains(reasons, reservedForMove)
@@ -78,9 +78,12 @@ const reservedForMove = "ReservedForMove"
 func (j *Judge) MovesOn() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
+	if t.open > 0 {
+		return true // it has an end of its own
+	}
 	// What was kept for such a move has its own time after that.
 	began := later(t.removed[""], t.firstForMove())
-	if j.flags.moves() && j.since(began) < j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
+	if t.moving && j.since(began) < j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
 		return true
 	}
 	for _, p := range t.pods {
@@ -393,13 +396,19 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 	"ReservedForMovedPods":   func(j *Judge, n *node, g *group) bool { return true },
 	// A move waits for nodes that are made one after the other, and for pods that rest.
 	reservedForMove: func(j *Judge, n *node, g *group) bool {
-		return j.flags.moves() && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
+		return j.truth.moving && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
 	},
 	heldByBudget:                   func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },
+	"NodeUnsound":                  replaced,
+	"NodeDrifted":                  replaced,
+	"NodeExpired":                  replaced,
 	"Cooldown":                     func(j *Judge, n *node, g *group) bool { return j.cools(g) },
 	"DrainFailed":                  func(j *Judge, n *node, g *group) bool { return !n.touched.IsZero() },
 	"MinimalResourceLimitExceeded": func(j *Judge, n *node, g *group) bool { return true },
 }
+
+// replaced reports whether a node waits to be replaced: an empty one where a minimum keeps it, if something can come.
+func replaced(j *Judge, n *node, g *group) bool { return j.due(n) && (n.empty.IsZero() || !j.spare(g)) }
 
 // cools reports whether a growth, a removal or a refusal was a short while ago.
 func (j *Judge) cools(g *group) bool {
@@ -439,6 +448,7 @@ func allClosed(j *Judge, e *Event) {
 	t := &j.truth
 	j.test(t.process != "", e, "the autoscaler", "no process leads")
 	j.test(t.calls == 0 && t.asks == 0, e, "what is on record", "%d calls and %d requests are open", t.calls, t.asks)
+	j.test(t.open == 0, e, "moves", "%d have begun, and neither ended nor been given up", t.open)
 	j.test(j.since(t.asked) >= quietFor, e, "the last call", "it began at %s", j.stamp(t.asked))
 	for _, id := range sorted(t.writes) {
 		if w := t.writes[id]; w.ended.IsZero() {

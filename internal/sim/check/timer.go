@@ -36,7 +36,7 @@ func (j *Judge) begins(e *Event) *node {
 }
 
 func unneeded(j *Judge, e *Event) {
-	if n := j.begins(e); n != nil && n.ready {
+	if n := j.begins(e); n != nil && n.ready && !j.due(n) {
 		if j.since(n.changed) <= rounding || j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
 			return // it may not be known yet that it is ready
 		}
@@ -45,7 +45,7 @@ func unneeded(j *Judge, e *Event) {
 		if low.IsZero() && (j.since(n.used) <= j.tolerance() || w != nil && n.used.After(w.began)) {
 			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
-		if old := j.flags.ReplaceAfter; j.flags.Cheaper || j.flags.Returns || old > 0 && j.since(n.made) >= old-rounding {
+		if j.flags.Cheaper || j.flags.Returns {
 			// Its use does not matter, and its move goes on when it is ready again, be it as a new Node object.
 			low, ready = j.truth.machineOf(n).made, j.truth.machineOf(n).made
 		}
@@ -74,7 +74,7 @@ func unready(j *Judge, e *Event) {
 // local. What a process learned in its last moments its successor may not know.
 func after(j *Judge, e *Event, last map[string]time.Time, delay time.Duration, what string) {
 	n := j.begins(e)
-	if n == nil || !n.ready || delay == 0 {
+	if n == nil || !n.ready || delay == 0 || j.hurried(n) {
 		return
 	}
 	where := ""

@@ -35,6 +35,7 @@ type truth struct {
 	stirred, disturbed, touched, peace time.Time
 	freed                              time.Time // when a pod that we did not evict last left a node
 	raised                             bool      // people have raised a target
+	strayed                            time.Time // when we last ended one that came for what the cloud took
 	wiped                              time.Time // when its memory was overwritten
 	blank                              time.Time // of what was before, a process knows nothing
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
@@ -63,7 +64,9 @@ type truth struct {
 	unquiet     bool // a fault has begun, or people did something
 	unbound     int  // how many pods have no node
 	sets        sets
-	moving      bool // nodes may go for others, which are bought first
+	moving      bool      // nodes may go for others, which are bought first
+	open        int       // moves that are under way, as told
+	due         time.Time // when a node was last seen that is to be replaced whatever that costs
 }
 
 // place is a class of pods and a group.
@@ -86,6 +89,7 @@ type group struct {
 	varies, whole  bool
 	differed       bool // some node was another than promised, since its machines were last changed
 	version        int  // counts changes of what its machines are
+	makes          int  // counts changes after which those that are there are not what it makes
 	growths        []*growth
 	// wrote is the end of the last write of ours, zero while one is under way.
 	vacant   []vacancy
@@ -142,6 +146,8 @@ type machine struct {
 	node           string // the object that stands for it now
 	had            bool   // it had a node once whose id leads to it
 	lost           time.Time
+	version        int  // of what its group made when it was made
+	taken          bool // the cloud tells of it that it is about to take it
 	unseen         bool // no process that knew its node has seen that loss and left a memory of it
 	registered     time.Time
 	ended          time.Time // when its end began
@@ -157,6 +163,8 @@ type node struct {
 	turned             time.Time // when it last turned ready, but for what came and went while no process led
 	differs, drifted   bool      // it is not as its group says; its id does not lead to its machine
 	protected          bool      // by people's annotation
+	taken, unsound     bool      // it says that the cloud is about to take its machine, that something is wrong with it
+	wasDue             bool      // it was to be replaced when the flags were changed: a move that has begun goes on
 	occupied           bool      // it had pods when its removal began
 	tainted, cordoned  string    // by which call of ours
 	taintedAt, touched time.Time
@@ -197,6 +205,7 @@ type moved struct {
 	evictions []time.Time
 	// withheld: people keep other pods from its node, which cannot take it back.
 	withheld bool
+	hurried  bool // the cloud was about to take its machine
 }
 
 type workload struct {
@@ -250,6 +259,8 @@ func (t *truth) apply(e *Event) {
 		t.applyCloud(e)
 	case NodeIs, NodeReady, NodeUnready, NodeEnd, Tainted, Untainted, Cordoned, Uncordoned, Protected, Unprotected:
 		t.applyNode(e)
+	case TakenSoon, Unsound:
+		t.applyDue(e)
 	case PodIs, PodRefused, PodBound, PodStarted, PodEnds, PodEnd, WorkloadIs, BudgetIs, BudgetEnd:
 		t.applyPod(e)
 	default:
