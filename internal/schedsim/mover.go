@@ -265,7 +265,7 @@ func (w *World) vacate(i int, pods []model.Batch) {
 		n.free.take(&w.classes[b.Class], int64(-count))
 		w.use(b.Class, -count)
 		w.counters.put(w, i, b.Class, -count)
-		w.moves = append(w.moves, placement{class: b.Class, node: i, count: -count})
+		w.moves = append(w.moves, w.placement(i, b.Class, -count))
 	}
 	n.info, n.batches, n.own = nil, without(n.batches, pods), false
 	w.roomier(i)

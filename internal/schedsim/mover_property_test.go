@@ -90,7 +90,7 @@ func TestMovesAreFeasible(t *testing.T) {
 				was[i].batches = slices.Clone(was[i].batches)
 			}
 		})
-		if err := refereeMoves(w); err != nil {
+		if err := Referee(w); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -177,7 +177,7 @@ func TestRefusalIsRight(t *testing.T) {
 				}
 			}
 		}
-		if err := refereeMoves(w); err != nil {
+		if err := Referee(w); err != nil {
 			t.Fatal(err)
 		}
 	})

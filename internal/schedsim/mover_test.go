@@ -112,7 +112,7 @@ func (x *scene) want(got, want string) {
 // check lets the referee look at all that was moved.
 func (x *scene) check() {
 	x.t.Helper()
-	if err := refereeMoves(x.w); err != nil {
+	if err := Referee(x.w); err != nil {
 		x.t.Error(err)
 	}
 }
@@ -480,7 +480,7 @@ func TestRefereeOfMovesCanSayNo(t *testing.T) {
 		x.w.put(int(x.node("a2")), b.Class, b.Count)
 		x.w.settled(mark)
 		wrong := b.Count > 1 // two big ones; the one of web alone is right
-		if err := refereeMoves(x.w); (err != nil) != wrong {
+		if err := Referee(x.w); (err != nil) != wrong {
 			t.Errorf("class %d: %v", b.Class, err)
 		}
 		x.w.Undo(mark)
@@ -492,7 +492,7 @@ func TestRefereeOfMovesCanSayNo(t *testing.T) {
 	mark := x.w.Mark()
 	x.w.put(int(x.node("a2")), class, 1) // the first is still on a1, in the same zone
 	x.w.settled(mark)
-	if err := refereeMoves(x.w); err == nil {
+	if err := Referee(x.w); err == nil {
 		t.Error("two pods that bear no other in one zone, and no word of it")
 	}
 }

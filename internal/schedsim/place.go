@@ -486,7 +486,7 @@ func (w *World) Commit(p Packing) []Put {
 			w.nodes[i].batches, w.nodes[i].own, w.nodes[i].free, w.nodes[i].info = load, false, free, nil
 			w.account(i, +1)
 			for _, b := range pattern.Pods {
-				w.journal = append(w.journal, placement{class: b.Class, node: i, count: b.Count})
+				w.journal = append(w.journal, w.placement(i, b.Class, b.Count))
 			}
 			puts = append(puts, Put{Node(i), total})
 		}
@@ -502,6 +502,14 @@ type placement struct {
 	// early: it was placed before any node was planned. Such pods are bound
 	// while the planned nodes are not there yet.
 	early bool
+	// serial grows from each to the next, whether it is in the journal or a move, and nodes is how many there were.
+	serial, nodes int
+}
+
+func (w *World) placement(i int, c model.ClassID, count int) placement {
+	w.serial++
+	return placement{class: c, node: i, count: count, early: len(w.nodes) == len(w.snap.Nodes), serial: w.serial,
+		nodes: len(w.nodes)}
 }
 
 // CountByKind sums up where pods were put: on nodes that are ready, on their

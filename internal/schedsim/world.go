@@ -54,6 +54,7 @@ type World struct {
 	claims   map[string]int
 	work     model.Work
 	journal  []placement
+	serial   int // of the last placement
 	panicked []Panicked
 	looked   int           // looks since the last step that was made of them
 	limit    int           // of steps; zero: none
@@ -465,7 +466,7 @@ func (w *World) put(i int, c model.ClassID, count int) {
 	w.count(n, c, count)
 	n.free.take(&w.classes[c], int64(count))
 	n.info = nil
-	w.journal = append(w.journal, placement{c, i, count, len(w.nodes) == len(w.snap.Nodes)})
+	w.journal = append(w.journal, w.placement(i, c, count))
 	w.use(c, count)
 	w.counters.put(w, i, c, count)
 }
