@@ -53,7 +53,7 @@ func (d *Decider) Steps() int64 { return d.steps.Load() }
 // Decide makes the plan for one snapshot.
 func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 	// 1. All nodes, as the snapshot has them, become a cluster in memory.
-	d.load(s)
+	d.load(s, p)
 	// 2. An unhealthy cluster is left alone, and looked at again a little later.
 	if s.Unhealthy != nil {
 		return halted(s, p)
@@ -77,7 +77,7 @@ func (d *Decider) Decide(s *model.Snapshot, p model.Policy) model.Plan {
 // Serve makes the part of a plan by which pods that wait get room. What removes and replaces nodes comes after it, and
 // lets none in.
 func (d *Decider) Serve(s *model.Snapshot, p model.Policy) model.Plan {
-	d.load(s)
+	d.load(s, p)
 	if s.Unhealthy != nil {
 		return halted(s, p)
 	}
@@ -113,13 +113,14 @@ func ReservedFor(s *model.Snapshot, p model.Policy, node model.NodeID) []model.B
 	}
 	var d Decider
 	defer d.Close()
-	d.load(s)
+	d.load(s, p)
 	return d.serve(s, p).room.World.PlacedOn(node)
 }
 
 // load makes the snapshot a cluster in memory. To load a node takes a step.
-func (d *Decider) load(s *model.Snapshot) {
+func (d *Decider) load(s *model.Snapshot, p model.Policy) {
 	d.world = schedsim.Load(d.world, s)
+	d.world.AskPlugins(p.Disallowed)
 	d.world.CountSteps(&d.steps)
 	d.steps.Add(int64(len(s.Nodes)))
 }
@@ -271,6 +272,7 @@ func (m *maker) finish() model.Plan {
 	}
 	slices.SortFunc(m.plan.Calls, func(a, b model.Call) int { return cmp.Compare(a.ID, b.ID) })
 	m.plan.Notices = append(m.plan.Notices, panics(m.snap, m.room.World)...)
+	m.plan.Notices = append(m.plan.Notices, disallowed(m.policy)...)
 	m.plan.Work = m.room.World.Work()
 	m.plan.Work.Options, m.plan.Work.Allowed = m.up.Options, m.policy.Steps
 	return m.plan

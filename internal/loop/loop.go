@@ -75,8 +75,11 @@ type Loop struct {
 	decided bool
 	// awaits: something has waited for the next read of the cloud since the last decision.
 	awaits bool
-	// rechecked is when what is kept was last held against a decision from nothing.
+	// rechecked is when what is kept was last held against a decision from nothing. replay is what is still to be held
+	// against the plugins, nil if nothing is, and replayed what came of the last one, until it is reported.
 	rechecked time.Time
+	replay    *decide.Replay
+	replayed  *model.Replay
 }
 
 // New makes a loop that continues from a ledger: an empty one, or one restored from an earlier
@@ -95,7 +98,7 @@ func (l *Loop) Adopt(p model.Policy) { l.next.Store(&p) }
 // adopt takes a policy that was given since the last turn.
 func (l *Loop) adopt() {
 	if p := l.next.Swap(nil); p != nil {
-		p.InventoryNotBefore = l.policy.InventoryNotBefore // the process's own
+		p.InventoryNotBefore, p.Disallowed = l.policy.InventoryNotBefore, l.policy.Disallowed // the process's own
 		if l.policy.Steps > 0 {
 			p.Share(l.policy.Steps) // as was measured at its start
 		}
@@ -137,10 +140,11 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 		now := *l.snap
 		now.Now, now.AsOf = seen.Now, seen.Inventory.AsOf
 		cycle.Snapshot, cycle.Plan = &now, l.plan
-		cycle.Recheck = l.recheck(seen)
+		cycle.Recheck, cycle.Replay = l.recheck(seen), l.tellReplay()
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
 	}
+	l.endReplay()
 	l.snap = snapshot.New(l.snap, seen, l.ledger.Standing(), l.policy.Rules)
 	l.plan = l.decider.Decide(l.snap, l.policy)
 	l.decided = true
@@ -151,8 +155,10 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	l.memory = l.ledger.Memory()
 	l.actor.Start(ctx, l.plan.Calls)
 	// 5. Report.
+	cycle.Replay = l.tellReplay()
 	cycle.Snapshot, cycle.Plan, cycle.Decided = l.snap, l.plan, true
 	cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
+	l.replay = l.decider.Replay(l.snap, l.policy, &l.plan)
 	return l.report(ctx, cycle)
 }
 
@@ -217,12 +223,8 @@ func (l *Loop) wait(ctx context.Context, t Triggers, nudged <-chan struct{}) {
 	}
 	timer := time.NewTimer(due)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !l.idle(ctx, timer.C, nudged) {
 		return
-	case <-timer.C:
-		return
-	case <-nudged:
 	}
 	longest := time.NewTimer(t.Longest)
 	defer longest.Stop()
@@ -238,6 +240,31 @@ func (l *Loop) wait(ctx context.Context, t Triggers, nudged <-chan struct{}) {
 		}
 		idle.Stop()
 		return
+	}
+}
+
+// idle waits for a nudge, and reports whether there was one before the turn was due. It does what there is to do in
+// idle time, a piece at a time.
+func (l *Loop) idle(ctx context.Context, due <-chan time.Time, nudged <-chan struct{}) bool {
+	for l.replay != nil {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-due:
+			return false
+		case <-nudged:
+			return true
+		default:
+			l.doubt()
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-due:
+		return false
+	case <-nudged:
+		return true
 	}
 }
 

@@ -356,6 +356,8 @@ type Cycle struct {
 	Policy Policy
 	// Recheck is what holding the kept state against a decision from nothing found; nil in most cycles.
 	Recheck *Recheck
+	// Replay is what became of the last plan before the plugins, where that has ended since the last cycle.
+	Replay *Replay
 	// Took is how long each phase took, for metrics.
 	Took Took
 }
@@ -364,6 +366,24 @@ type Cycle struct {
 type Recheck struct {
 	// Differs names the parts of the plan that differ; empty: what is kept is right.
 	Differs []string
+}
+
+// Replay is the result of putting what a plan has placed before the scheduler's plugins once more, one pod at a time.
+type Replay struct {
+	// Pods were placed, and about so many of them the plugins were Asked. Steps is what that took.
+	Pods, Asked, Steps int
+	// Ended is false where the next decision came first.
+	Ended bool
+	// Refused is a placement that they do not allow, nil if there is none.
+	Refused *Disallowed
+}
+
+// Disallowed is a pod that the plugins do not allow where a plan has placed it: one of those of a class.
+type Disallowed struct {
+	Class string // its key
+	Pod   string
+	Node  string // its name, or of which group it was to be
+	Verdict
 }
 
 // Took is the duration of each phase of one turn.

@@ -19,6 +19,9 @@ type Policy struct {
 	Groups policy.Set
 	// Budgets bound how many nodes go, beside MaxParallelism and MaxDrains.
 	Budgets []budget.Budget
+	// Disallowed are classes, by key, of which the scheduler's plugins did not allow what a plan had found, and what they
+	// said. They alone say where pods of these may go. It is what the process has learned, and no operator's wish.
+	Disallowed map[string]string
 	// Steps are what one cycle's decision may take, as Share has parted them.
 	Steps int
 	// InventoryMaxAge: with an older inventory nothing is written to the cloud.

@@ -131,6 +131,13 @@ var table = []mutant{
 		`if err := a.may(); err != nil {`, `if err := error(nil); err != nil {`},
 	{"L11: a newer read is never decided on", "internal/loop/loop.go", unit,
 		`return asOf.Equal(l.snap.AsOf) || !l.awaits`, `return !asOf.IsZero()`},
+	{"a plan that the filters refuse is believed", "internal/loop/idle.go", unit,
+		`l.policy.Disallowed = said`, `_ = said`},
+	{"a new policy forgets what the filters refused", "internal/loop/loop.go", unit,
+		`p.InventoryNotBefore, p.Disallowed = l.policy.InventoryNotBefore, l.policy.Disallowed`,
+		`p.InventoryNotBefore = l.policy.InventoryNotBefore`},
+	{"what the filters refused is counted on", "internal/schedsim/verdict.go", unit, `if class.asks {`, `if false {`},
+	{"a spread may be one more apart", "internal/schedsim/outlook.go", unit | worlds, `least > s.most {`, `least > s.most+1 {`},
 	{"L12: each nudge is a turn", "internal/loop/loop.go", unit, `idle.Stop()
 			continue`, `idle.Stop()`},
 	{"L12: a refused pod speaks for itself alone", "internal/snapshot/snapshot.go", unit,

@@ -33,6 +33,7 @@ type metrics struct {
 
 	divergence prometheus.Counter
 	rechecks   *prometheus.CounterVec
+	replays    *prometheus.CounterVec
 	decide     prometheus.Histogram
 	calls      *prometheus.HistogramVec
 	work       *prometheus.CounterVec
@@ -75,6 +76,10 @@ func newMetrics(s Settings) *metrics {
 		rechecks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "decide_rechecks_total",
 			Help: "Decisions that were made once more from nothing, by whether the plan was the same."}, []string{"result"}),
+		replays: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "plimsoll", Name: "plan_replays_total",
+			Help: "Plans that were put before the scheduler's filters once more in idle time, by what came of it."},
+			[]string{"result"}),
 		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "plimsoll", Name: "decide_duration_seconds", Help: "Time that deciding took.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)}),
@@ -84,13 +89,13 @@ func newMetrics(s Settings) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"verb", "end"}),
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "decide_steps_total",
-			Help: "Steps of deciding, by kind; they do not depend on the machine."}, []string{"kind"}),
+			Help: "Steps of deciding and of replays, by kind; they do not depend on the machine."}, []string{"kind"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "plimsoll", Name: "evictions_refused_total",
 			Help: "Evictions that a disruption budget refused; each is tried again for a while."}),
 	}
 	m.registry.MustRegister(m.gauges, m.durations, m.errors, m.scaledUp, m.failedUps, m.failedNodes, m.scaledDown,
-		m.evicted, m.unregistered, m.lastActivity, m.divergence, m.rechecks, m.decide, m.calls, m.work, m.refused,
+		m.evicted, m.unregistered, m.lastActivity, m.divergence, m.rechecks, m.replays, m.decide, m.calls, m.work, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.legacy.all()...)
 	// Counters that an alert may be on are there from the beginning.
@@ -106,6 +111,9 @@ func newMetrics(s Settings) *metrics {
 	}
 	for _, result := range []string{recheckSame, recheckDiffers} {
 		m.rechecks.WithLabelValues(result)
+	}
+	for _, result := range []string{replayAllowed, replayRefused, replayUnfinished} {
+		m.replays.WithLabelValues(result)
 	}
 	for _, result := range []string{evictionSucceeded, evictionFailed} {
 		m.evicted.WithLabelValues(result)
@@ -127,6 +135,13 @@ const (
 const (
 	recheckSame    = "same"
 	recheckDiffers = "differs"
+)
+
+// The results of a replay. It is unfinished where the next decision came first.
+const (
+	replayAllowed    = "allowed"
+	replayRefused    = "refused"
+	replayUnfinished = "unfinished"
 )
 
 // reasonTimeout is the Cluster Autoscaler's word for a scale-up that did not end
@@ -264,14 +279,24 @@ func (m *metrics) cycled(now time.Time, c model.Cycle) {
 	}
 	m.durations.WithLabelValues("main").Observe((c.Took.Observe + c.Took.Decide).Seconds())
 	m.durations.WithLabelValues("updateClusterState").Observe(c.Took.Observe.Seconds())
-	if c.Recheck == nil {
+	switch {
+	case c.Recheck == nil:
+	case len(c.Recheck.Differs) > 0:
+		m.rechecks.WithLabelValues(recheckDiffers).Inc()
+	default:
+		m.rechecks.WithLabelValues(recheckSame).Inc()
+	}
+	switch {
+	case c.Replay == nil:
 		return
+	case c.Replay.Refused != nil:
+		m.replays.WithLabelValues(replayRefused).Inc()
+	case c.Replay.Ended:
+		m.replays.WithLabelValues(replayAllowed).Inc()
+	default:
+		m.replays.WithLabelValues(replayUnfinished).Inc()
 	}
-	result := recheckSame
-	if len(c.Recheck.Differs) > 0 {
-		result = recheckDiffers
-	}
-	m.rechecks.WithLabelValues(result).Inc()
+	m.work.WithLabelValues("replay").Add(float64(c.Replay.Steps))
 }
 
 // failed takes in that a cycle failed.

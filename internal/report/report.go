@@ -134,6 +134,12 @@ func (r *Reporter) Report(ctx context.Context, c model.Cycle) error {
 		r.log.Error("a decision from nothing differs from one with what was kept of earlier cycles: that is dropped; "+
 			"please report it with a dump", "parts", c.Recheck.Differs)
 	}
+	if c.Replay != nil && c.Replay.Refused != nil {
+		no := c.Replay.Refused
+		r.log.Error("the scheduler's filters do not allow what a plan had found for a pod: they alone say from now on where "+
+			"pods like it may go; please report it with a dump",
+			"pod", no.Pod, "node", no.Node, "reason", no.Reason, "said", no.Detail)
+	}
 	r.metrics.cycled(now, c)
 	r.health.Succeeded(now)
 	return nil

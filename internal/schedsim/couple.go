@@ -25,6 +25,8 @@ type class struct {
 	id       model.ClassID
 	coupled  bool
 	coupling coupling
+	// asks: the plugins alone say where it may go, before all nodes (AskPlugins).
+	asks bool
 	// keys are the topology keys, other than the hostname, that the class's
 	// verdict depends on; sorted.
 	keys []string
@@ -251,6 +253,17 @@ func (w *World) class(id model.ClassID) *class {
 		w.Looked(w.bonds.steps - before)
 	}
 	return c
+}
+
+// AskPlugins has the plugins alone say where pods of some classes may go, by the classes' keys: before all nodes, for
+// each pod. What is divided and known of classes may still refuse a node, and lets no pod in.
+func (w *World) AskPlugins(keys map[string]string) {
+	for i := range w.classes {
+		if _, ok := keys[w.snap.Classes[i].Key]; ok {
+			c := w.class(model.ClassID(i))
+			c.asks, c.coupling = true, single
+		}
+	}
 }
 
 // couple works out one class's coupling, from the terms of all classes, since

@@ -53,7 +53,7 @@ type Replayed struct {
 // Refused is a pod that the plugins do not allow where it was placed.
 type Refused struct {
 	Class   model.ClassID
-	Node    Node
+	Node    string
 	Verdict model.Verdict
 }
 
@@ -69,9 +69,9 @@ func (q *quota) due() bool {
 }
 
 // Replay begins one of about so many steps; zero: as many as it takes. Where they do not suffice for all pods, each
-// class has its share of the questions, the class of a number first, and what is not asked about counts as allowed. Before
-// it is said that the plugins refuse something, all is asked about, whatever it takes: a pod that was not asked about
-// may be what was in the way.
+// class has its share of the questions, the class of a number first, and what is not asked about counts as allowed.
+// Before it is said that the plugins refuse something, all is asked about, whatever it takes: a pod that was not asked
+// about may be what was in the way.
 func (w *World) Replay(steps, first int) *Replay {
 	r := &Replay{w: w, growth: len(w.snap.Nodes), pods: map[int]map[model.ClassID]int{}, claims: map[string]int{},
 		infos: make([]*framework.NodeInfo, len(w.nodes)), shown: -1}
@@ -211,7 +211,7 @@ func (r *Replay) next() (asked bool) {
 	if asked {
 		r.done.Asked++
 		if no := r.ask(p); no != nil {
-			r.no = &Refused{p.class, Node(p.node), model.Verdict{Reason: no.reason, Detail: no.words()}}
+			r.no = &Refused{p.class, r.where(p.node), model.Verdict{Reason: no.reason, Detail: no.words()}}
 			p.doubt = true
 			r.rest = append(r.rest, *p)
 			if r.at++; p.move {
@@ -249,6 +249,14 @@ func (r *Replay) ask(p *replayed) *rejection {
 	return r.w.ask(r.w.filters.full, p.class, r.infos[p.node], r.stage)
 }
 
+// where names a node; one that was planned has no name yet.
+func (r *Replay) where(i int) string {
+	if n := &r.w.nodes[i]; n.name == "" {
+		return fmt.Sprintf("a new node of group %s", r.w.snap.Groups[n.group].ID)
+	}
+	return r.w.nodes[i].name
+}
+
 // leave takes pods off their node.
 func (r *Replay) leave(p *replayed) {
 	r.count(p.node, p.class, p.count)
@@ -267,7 +275,7 @@ func Referee(w *World) error {
 	}
 	if no := r.done.Refused; no != nil {
 		return fmt.Errorf("class %d (%s) on %s: %s: %s", no.Class, w.snap.Classes[no.Class].Key,
-			w.nodes[no.Node].called(), no.Verdict.Reason, no.Verdict.Detail)
+			no.Node, no.Verdict.Reason, no.Verdict.Detail)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (s *byHost) keep(i int) {
 		}
 		s.key = binary.AppendVarint(s.key, int64(count))
 	}
-	if !s.o.ownHosts || !s.o.class.plain {
+	if !s.o.ownHosts || !s.o.class.plain || s.o.class.asks {
 		s.key = binary.AppendVarint(s.key, int64(i))
 	}
 	p, ok := s.penOf[string(s.key)]

@@ -163,6 +163,9 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 // node itself has against it beside labels, taints and amounts, then what pods elsewhere have.
 func (w *World) reach(c model.ClassID, i int) *rejection {
 	class := w.class(c)
+	if class.asks {
+		return w.ask(w.filters.full, c, w.info(i), w.all())
+	}
 	if class.plain && !class.broken {
 		return w.outlook(c).refusal(w, i)
 	}

@@ -188,6 +188,7 @@ func (l *leader) turn() {
 	if err != nil {
 		l.w.log.say("a turn failed: %v", err)
 	}
+	l.loop.Rest()
 	due, nudgeable := l.loop.Next(l.triggers())
 	l.nudgeable = nudgeable
 	l.plan(due)
@@ -275,6 +276,11 @@ func (l *leader) Report(_ context.Context, c model.Cycle) error {
 	default:
 		w.product.breach("a cycle that does not decide overlooks nothing", found, "the plan of %s is held",
 			stamp(l.again.held.Snapshot.Now))
+	}
+	if c.Replay != nil && c.Replay.Refused != nil {
+		no := c.Replay.Refused
+		w.product.breach("the scheduler's filters allow what was planned", no.Pod, "not on %s: %s: %s", no.Node, no.Reason,
+			no.Detail)
 	}
 	w.product.cycle(c)
 	w.after(w.settings.Lags.Memory.draw(w.dice.watch), func() {

@@ -38,6 +38,37 @@ func TestPlanIsFeasible(t *testing.T) {
 	})
 }
 
+// TestPlanByPluginsIsFeasible: so it is where the plugins alone say where pods of all classes may go, and nine in ten of
+// those that have a place as a rule have one then.
+func TestPlanByPluginsIsFeasible(t *testing.T) {
+	placed, counted := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawWorld(t)
+		s, w, r := planOf(drawn.Build(testkit.InOrder), drawn.Policy)
+		w.Close()
+		byPlugins := schedsim.Load(nil, s)
+		defer byPlugins.Close()
+		keys := map[string]string{}
+		for i := range s.Classes {
+			keys[s.Classes[i].Key] = ""
+		}
+		byPlugins.AskPlugins(keys)
+		asked := scaleup.Plan(byPlugins, s, drawn.Policy, gate.New(s, drawn.Policy))
+		if err := schedsim.Referee(byPlugins); err != nil {
+			t.Fatalf("%v\n%s", err, text(s, asked))
+		}
+		for i := range r.Pending {
+			counted += r.Pending[i].Pods - r.Pending[i].Left
+		}
+		for i := range asked.Pending {
+			placed += asked.Pending[i].Pods - asked.Pending[i].Left
+		}
+	})
+	if placed < counted*9/10 || counted == 0 {
+		t.Errorf("the plugins alone give a place to %d pods of %d", placed, counted)
+	}
+}
+
 // TestPlanKeepsLimits: no group, pool or cluster limit is exceeded by the plan
 // as a whole, whatever it was before.
 func TestPlanKeepsLimits(t *testing.T) {

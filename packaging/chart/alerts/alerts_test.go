@@ -93,6 +93,7 @@ cluster_autoscaler_node_group_backoff_status{namespace="n",job="p",instance="a",
 	"PlimsollTransientErrors":    {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="transientError"} 0x30 0+3x450`, 53, `namespace="n", job="p"`},
 	"PlimsollAPIServerErrors":    {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="apiCallError"} 0x30 0+1x450`, 41, `namespace="n", job="p"`},
 	"PlimsollInternalErrors":     {`cluster_autoscaler_errors_total{namespace="n",job="p",instance="a",type="internalError"} 0x30 1x450`, 31, `namespace="n", job="p"`},
+	"PlimsollPlanNotAllowed":     {`plimsoll_plan_replays_total{namespace="n",job="p",instance="a",result="refused"} 0x30 1x450`, 31, `namespace="n", job="p"`},
 	"PlimsollKeptStateWrong":     {`plimsoll_decide_rechecks_total{namespace="n",job="p",instance="a",result="differs"} 0x30 1x450`, 31, `namespace="n", job="p"`},
 	"PlimsollNodesNotAsExpected": {`plimsoll_plan_divergence_total{namespace="n",job="p",instance="a"} 0x30 1x30 2x30 4x390`, 93, `namespace="n", job="p"`},
 	"PlimsollChurn": {`cluster_autoscaler_scaled_up_nodes_total{namespace="n",job="p",instance="a"} 0+1x480

@@ -1,0 +1,85 @@
+package loop
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/plimsoll-dev/plimsoll/internal/decide"
+	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
+)
+
+// This file is what the loop does in idle time: it doubts its own decisions, in two ways. Neither changes what has been
+// decided. Where a doubt was right, what it was about is not used any more, and the next turn decides.
+
+// recheckEvery is how often a turn that has nothing to decide holds what is kept from turn to turn against a decision
+// from nothing.
+const recheckEvery = time.Hour
+
+// recheck decides twice on what is seen: with all that earlier turns have left to save work, and from nothing.
+// Neither plan is acted on. Where they differ, what was kept is wrong: it is dropped, and the next turn decides. It
+// returns nil where it is too early, or a replay is still to end, which needs what is kept.
+func (l *Loop) recheck(seen model.Observation) *model.Recheck {
+	if l.rechecked.IsZero() {
+		l.rechecked = seen.Now
+	}
+	if seen.Now.Sub(l.rechecked) < recheckEvery || l.replay != nil {
+		return nil
+	}
+	l.rechecked = seen.Now
+	standing := l.ledger.Standing()
+	warm := l.decider.Decide(snapshot.New(l.snap, seen, standing, l.policy.Rules), l.policy)
+	afresh := snapshot.New(nil, seen, standing, l.policy.Rules)
+	cold := decide.Decide(afresh, l.policy)
+	out := &model.Recheck{Differs: decide.Differences(warm, cold)}
+	if len(out.Differs) > 0 {
+		l.decider.Close()
+		l.snap, l.decided = afresh, false
+	}
+	return out
+}
+
+// Rest does at once what there is to do in idle time. It is for hosts with a clock of their own.
+func (l *Loop) Rest() {
+	for l.replay != nil {
+		l.doubt()
+	}
+}
+
+// doubt puts one more pod of the last plan before the scheduler's plugins, after the plan's calls have begun. Where
+// they do not allow what the plan has found, they alone say from now on where pods of that class may go (ADR 65).
+func (l *Loop) doubt() {
+	if l.replay.Step() {
+		return
+	}
+	l.replayed = l.replay.Result()
+	l.replayed.Ended, l.replay = true, nil
+	no := l.replayed.Refused
+	if no == nil {
+		return
+	}
+	said := maps.Clone(l.policy.Disallowed)
+	if said == nil {
+		said = map[string]string{}
+	}
+	said[no.Class] = fmt.Sprintf("a plan had room for pod %s on %s, and the scheduler's filters do not allow it: "+
+		"%s (%s); they alone say from now on where pods like it may go", no.Pod, no.Node, no.Reason, no.Detail)
+	l.policy.Disallowed = said
+	l.decider.Close() // what is kept may come of the same fault
+	l.decided = false
+}
+
+// endReplay ends the replay of the plan before, since another is made.
+func (l *Loop) endReplay() {
+	if l.replay != nil {
+		l.replayed, l.replay = l.replay.Result(), nil
+	}
+}
+
+// tellReplay hands out once what came of a replay.
+func (l *Loop) tellReplay() *model.Replay {
+	out := l.replayed
+	l.replayed = nil
+	return out
+}
