@@ -29,6 +29,7 @@ type Replay struct {
 	stage  []stageNode
 	shown  int // how many of the nodes are on the stage
 	claims map[string]int
+	hopes  map[model.ClassID]bool
 	at     int
 	rest   []replayed // refused so far
 	placed bool       // something was since rest began
@@ -73,7 +74,7 @@ func (q *quota) due() bool {
 // Before it is said that the plugins refuse something, all is asked about, whatever it takes: a pod that was not asked
 // about may be what was in the way.
 func (w *World) Replay(steps, first int) *Replay {
-	r := &Replay{w: w, growth: len(w.snap.Nodes), pods: map[int]map[model.ClassID]int{}, claims: map[string]int{},
+	r := &Replay{w: w, growth: len(w.snap.Nodes), pods: map[int]map[model.ClassID]int{}, claims: map[string]int{}, hopes: map[model.ClassID]bool{},
 		infos: make([]*framework.NodeInfo, len(w.nodes)), shown: -1}
 	for _, p := range w.journal {
 		r.growth = max(r.growth, p.nodes)
@@ -207,7 +208,7 @@ func (r *Replay) next() (asked bool) {
 		r.at++
 		return false
 	}
-	asked = r.quotas == nil || p.doubt || r.quotas[p.class].due()
+	asked = (r.quotas == nil || p.doubt || r.quotas[p.class].due()) && !r.hoped(p.class)
 	if asked {
 		r.done.Asked++
 		if no := r.ask(p); no != nil {
@@ -228,6 +229,17 @@ func (r *Replay) next() (asked bool) {
 		r.at++
 	}
 	return asked
+}
+
+// hoped reports whether it matters to a class where nodes come up that nobody knows of yet: that its pods have room
+// then is certain, and on which of the nodes each has it is not.
+func (r *Replay) hoped(c model.ClassID) bool {
+	known, ok := r.hopes[c]
+	if !ok {
+		known = slices.ContainsFunc(r.w.loose, func(i int) bool { return r.w.Choosy(c, r.w.groupOf(i)) })
+		r.hopes[c] = known
+	}
+	return known
 }
 
 func (r *Replay) ask(p *replayed) *rejection {
