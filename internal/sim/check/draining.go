@@ -106,7 +106,7 @@ func parallel(j *Judge, e *Event) {
 	for _, o := range j.truth.nodes {
 		w := j.truth.writes[o.tainted]
 		left := w != nil && w.Process != j.truth.process && !o.drained
-		if o != n && o.tainted != "" && o.occupied && o.busy() && !left && !j.truth.inWhole(o) && !j.hurried(o) {
+		if o != n && o.tainted != "" && o.occupied && o.busy(j.now) && !left && !j.truth.inWhole(o) && !j.hurried(o) {
 			open++
 		}
 	}
@@ -132,10 +132,11 @@ func (t *truth) inWhole(n *node) bool {
 	return g != nil && g.whole
 }
 
-// busy reports whether pods that a drain waits for are on a node, ending or not.
-func (n *node) busy() bool {
+// busy reports whether pods that a drain waits for are on a node, ending or not. Those that ought to have ended by now
+// are on one that is cut off, and end with it.
+func (n *node) busy(now time.Time) bool {
 	for _, p := range n.pods {
-		if !p.own && !p.expendable {
+		if !p.own && !p.expendable && !(p.ending && now.After(p.ends)) {
 			return true
 		}
 	}

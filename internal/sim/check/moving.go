@@ -175,6 +175,9 @@ func housed(j *Judge, e *Event) {
 		if p.from == nil || p.from.hurried || p.node != "" || p.own || !t.calm(p.from.at) {
 			continue // of one that the cloud takes the pods leave before another is there
 		}
+		if p.coupled && p.from.withheld {
+			continue // where its like went first decides where it may go, and people keep it from going back
+		}
 		if !p.late && j.since(p.made) > time.Minute {
 			p.late = true
 			t.moves.Late++
