@@ -209,7 +209,7 @@ func helped(j *Judge, e *Event) {
 				break
 			}
 			from, took := later(n.changed, minTime(t.lastBound(e.Class), n.changed.Add(busy))), shownIfAsTold
-			if n.differs {
+			if n.differs && !t.willful(n.changed) {
 				from, took = n.changed, shown
 			}
 			if n.tainted == "" && !n.withheld && !n.drifted && n.cordoned == "" && j.since(from) > took+j.tolerance() &&
@@ -235,6 +235,13 @@ func helped(j *Judge, e *Event) {
 			"while they wait", e.Call, useless.name, j.stamp(useless.changed))
 	}
 	j.test(true, e, "", "")
+}
+
+// willful reports whether the scheduler has left pods without a node that they fit since then.
+func (t *truth) willful(since time.Time) bool {
+	return slices.ContainsFunc([]string{"scheduler=picky", "scheduler=contrary"}, func(fault string) bool {
+		return t.on(fault) || t.since[fault].After(since)
+	})
 }
 
 // lastBound is when the youngest pod of a class that runs was bound.
