@@ -23,7 +23,7 @@ const disagreeAfter = 6 * time.Minute
 type brakes struct {
 	pl       *planner
 	class    map[string]model.ClassID // by digest
-	waits    map[model.ClassID]bool
+	waits    map[model.ClassID]*waiting
 	template map[int]schedsim.Template
 	stand    []model.Brake
 }
@@ -38,14 +38,14 @@ func (pl *planner) brake(list []*waiting) {
 	}
 	pl.brakes = s.Brakes
 	b := &brakes{
-		pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]bool{},
+		pl: pl, class: map[string]model.ClassID{}, waits: map[model.ClassID]*waiting{},
 		template: map[int]schedsim.Template{},
 	}
 	for i := range s.Classes {
 		b.class[s.Classes[i].Digest()] = model.ClassID(i)
 	}
 	for _, q := range list {
-		b.waits[q.Class] = true
+		b.waits[q.Class] = q
 	}
 	for _, h := range pl.heads {
 		b.template[h.group] = h.template
@@ -237,7 +237,7 @@ func (b *brakes) compare(a model.Arrival) {
 	of := b.digest(t) // a brake stands by the group's template, whatever the form of its nodes
 	for _, class := range a.For {
 		c, exists := b.class[class]
-		if !exists || !b.waits[c] || b.has(a, class) || b.before(a, class) {
+		if !exists || b.waits[c] == nil || b.has(a, class) || b.before(a, class) {
 			continue
 		}
 		t := t
@@ -252,8 +252,12 @@ func (b *brakes) compare(a model.Arrival) {
 		if !b.pl.w.Suits(c, t) {
 			continue
 		}
+		if runs(s.Nodes[i], c) {
+			continue
+		}
 		v := b.pl.w.Alone(c, model.NodeID(i))
-		if v.Reason == model.Fits || runs(s.Nodes[i], c) {
+		if v.Reason == model.Fits {
+			b.leftAlone(a, c, model.NodeID(i))
 			continue
 		}
 		helped, vain := b.tally(c, model.NodeID(i))
@@ -275,6 +279,17 @@ func (b *brakes) compare(a model.Arrival) {
 		if helped > 0 {
 			k.Detail += fmt.Sprintf("; of the nodes that came with it, %d help and %d do not", helped, vain)
 		}
+		b.stand = append(b.stand, k)
+	}
+}
+
+// leftAlone judges a node that was bought for a class, which fits it as it is: wherever the plan puts the pods that wait,
+// more of the same are of no use if the scheduler has left them waiting beside it for long.
+func (b *brakes) leftAlone(a model.Arrival, c model.ClassID, id model.NodeID) {
+	if _, doubted := b.pl.s.Doubts[b.pl.s.Classes[c].Digest()]; !doubted || b.pl.w.Fits(c, id) != model.Fits {
+		return
+	}
+	if k, ok := b.pl.beside(b.waits[c], a, b.pl.s.Nodes[id].Group); ok {
 		b.stand = append(b.stand, k)
 	}
 }
@@ -429,30 +444,37 @@ func (pl *planner) disagreements(q *waiting, put []schedsim.Put) {
 			if _, known := pl.braked[key]; known || !slices.Contains(a.For, class) {
 				continue
 			}
-			// It may have been there for long, and of use only now.
-			since := pl.doubtedSince(class)
-			if a.Ready.After(since) {
-				since = a.Ready
-			}
-			if until := since.Add(disagreeAfter); until.After(pl.s.Now) {
-				pl.wake = earliest(pl.wake, until)
-				continue
-			}
-			t, ok := pl.w.GroupTemplate(key.group)
+			k, ok := pl.beside(q, a, key.group)
 			if !ok {
 				continue
-			}
-			k := model.Brake{
-				Group: a.Group, Class: class, Namespace: pl.s.Classes[q.Class].Namespace(),
-				Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
-				Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node,
-					a.Ready.UTC().Format(time.TimeOnly)) + said(q),
 			}
 			pl.braked[key] = k
 			pl.w.Avoid(q.Class, key.group)
 			pl.addBrake(k)
 		}
 	}
+}
+
+// beside is the brake on a class whose pods the scheduler leaves waiting beside a node that was bought for them and
+// that they fit, once it has done so for long enough.
+func (pl *planner) beside(q *waiting, a model.Arrival, group int) (k model.Brake, ok bool) {
+	class := pl.s.Classes[q.Class].Digest()
+	// It may have been there for long, and of use only now.
+	until := model.Latest(a.Ready, pl.doubtedSince(class)).Add(disagreeAfter)
+	if until.After(pl.s.Now) {
+		pl.wake = earliest(pl.wake, until)
+		return k, false
+	}
+	t, ok := pl.w.GroupTemplate(group)
+	if !ok {
+		return k, false
+	}
+	return model.Brake{
+		Group: a.Group, Class: class, Namespace: pl.s.Classes[q.Class].Namespace(),
+		Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
+		Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node,
+			a.Ready.UTC().Format(time.TimeOnly)) + said(q),
+	}, true
 }
 
 // braking is the verdict on a class that a group is held for, nil if it is not.
