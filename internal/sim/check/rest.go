@@ -81,9 +81,9 @@ func (j *Judge) MovesOn() bool {
 	if t.open > 0 {
 		return true // it has an end of its own
 	}
-	// What was kept for such a move has its own time after that.
+	// Its patience begins when all that it bought is ready, and what was kept for it has its own time after that.
 	began := later(t.removed[""], t.firstForMove())
-	if t.moving && j.since(began) < j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
+	if t.moving && j.since(began) < j.flags.ProvisionTime+j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
 		return true
 	}
 	for _, p := range t.pods {
