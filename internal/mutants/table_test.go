@@ -114,6 +114,8 @@ var table = []mutant{
 		`if first && !g.mayBring(rec.since, f.Rules.Provision(pg)) {`, `if first {`},
 	{"pods leave a tainted node though no scheduler looks", "internal/decide/advance.go", unit,
 		`v.Barred, v.Back = m.unseen()`, `_, _ = m.unseen()`},
+	{"who waits beside a node brakes only where the plan puts it", "internal/decide/scaleup/brake.go", unit,
+		`b.leftAlone(a, c, model.NodeID(i))`, `_ = b`},
 	{"a pod that ends may take as long as any", "internal/decide/scaledown/judgement.go", unit,
 		`Drain.Most(f.Snapshot.Contents.Specs[p.Spec].Priority) + rules`, `Drain.MaxGrace + rules`},
 
