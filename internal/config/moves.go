@@ -45,6 +45,9 @@ func (f *Flags) moves() {
 				"take a machine; such a node is replaced at once")
 		s.StringSliceVar(&m.Maintained, "maintenance-conditions", m.Maintained,
 			"types of node conditions, such as MaintenancePlanned; of the nodes that could go, one with a true one goes first")
+		s.Float64Var(&m.InterruptionWeight, "interruption-weight", m.InterruptionWeight,
+			"a move must save this share of the price of the spot nodes that come for it beside all else, since the cloud "+
+				"may take them; 0: they count as others do")
 		s.IntVar(&m.MaxInterruptions, "max-interruptions", m.MaxInterruptions,
 			"a group of which so many nodes were interrupted within --interruption-span is bought from last, and not for "+
 				"cheaper nodes; 0: no number is too many")
@@ -61,7 +64,7 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	}
 	for flag, x := range map[string]float64{
 		"min-savings-per-hour": m.MinSavingsPerHour, "min-savings-share": m.MinSavingsShare,
-		"min-savings-per-disruption": m.MinSavingsPerDisruption,
+		"min-savings-per-disruption": m.MinSavingsPerDisruption, "interruption-weight": m.InterruptionWeight,
 	} {
 		if !(x >= 0) || math.IsInf(x, 1) {
 			wrong(flag, "%s is no amount", fmt.Sprint(x))

@@ -293,6 +293,7 @@ func (r *policyReader) moves(path string, m *v1alpha1.GroupMoves) (out policy.Mo
 	if m.ReplaceConditions != nil && slices.Contains(*m.ReplaceConditions, string(corev1.NodeReady)) {
 		r.wrong(path+".replaceConditions", "%s is true of nodes that are well", corev1.NodeReady)
 	}
+	out.InterruptionWeight = r.amount(path+".interruptionWeight", m.InterruptionWeight)
 	out.Interrupted = m.ReplaceInterrupted
 	if m.ReplaceInterrupted != nil && slices.Contains(*m.ReplaceInterrupted, string(corev1.NodeReady)) {
 		r.wrong(path+".replaceInterrupted", "%s is true of nodes that are well", corev1.NodeReady)

@@ -199,6 +199,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.Moves.Maintained = vals
 	case "max-interruptions":
 		p.Moves.MaxInterruptions = number()
+	case "interruption-weight":
+		_, err = fmt.Sscan(vals[0], &p.Moves.InterruptionWeight)
 	case "replace-conditions":
 		p.Moves.Unsound = vals
 	case "min-savings":

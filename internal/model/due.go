@@ -23,6 +23,7 @@ func (p MovePolicy) Of(g *Group) MovePolicy {
 	take(&p.Drifted, own.Drifted)
 	take(&p.Unsound, own.Unsound)
 	take(&p.Interrupted, own.Interrupted)
+	take(&p.InterruptionWeight, own.InterruptionWeight)
 	return p
 }
 

@@ -38,6 +38,12 @@ func (s *Snapshot) Spot(n *Node) bool {
 	return n.Object != nil && capacityOf(s.groupOf(n.Group), n.Object.Labels) == provider.Spot
 }
 
+// SellsSpot reports whether the cloud may take the next machine of a group at short notice.
+func (s *Snapshot) SellsSpot(group int) bool {
+	g := &s.Groups[group]
+	return g.HasTemplate && capacityOf(g, g.Template.Node.Labels) == provider.Spot
+}
+
 // Distrust is why a group is bought from last: so many of its nodes were interrupted within the policy's time. Until
 // is when there will be fewer, if no more are.
 type Distrust struct {

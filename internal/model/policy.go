@@ -151,6 +151,9 @@ type MovePolicy struct {
 	// groups are bought from first. Zero: any number.
 	MaxInterruptions int
 	InterruptionSpan time.Duration
+	// InterruptionWeight is what a move to spot capacity must save beside all else, as a share of the price of what
+	// comes. It is of the group that is bought from.
+	InterruptionWeight float64
 	// Maintained are types of conditions by which a node says that it is about to be maintained, or is: it is the first
 	// to go of those that could.
 	Maintained []string

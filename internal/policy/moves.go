@@ -38,6 +38,8 @@ type Moves struct {
 	Stay, ExpireAfter                                           *time.Duration
 	Return, Drifted                                             *bool
 	Unsound, Interrupted                                        *[]string
+	// InterruptionWeight is of what is bought in these groups.
+	InterruptionWeight *float64
 }
 
 // overlay sets what the upper ones say.
@@ -52,4 +54,5 @@ func (m *Moves) overlay(upper *Moves) {
 	put(&m.Drifted, upper.Drifted)
 	put(&m.Unsound, upper.Unsound)
 	put(&m.Interrupted, upper.Interrupted)
+	put(&m.InterruptionWeight, upper.InterruptionWeight)
 }

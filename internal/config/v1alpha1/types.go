@@ -161,6 +161,8 @@ type Moves struct {
 	ReplaceInterrupted []string `json:"replaceInterrupted,omitempty" flag:"replace-interrupted"`
 	// MaintenanceConditions are of nodes that are the first to go of those that could.
 	MaintenanceConditions []string `json:"maintenanceConditions,omitempty" flag:"maintenance-conditions"`
+	// InterruptionWeight is of spot nodes that come for a move.
+	InterruptionWeight *float64 `json:"interruptionWeight,omitempty" flag:"interruption-weight"`
 	// MaxInterruptions and InterruptionSpan are of groups whose machines the cloud often takes.
 	MaxInterruptions *int64 `json:"maxInterruptions,omitempty" flag:"max-interruptions"`
 	InterruptionSpan string `json:"interruptionSpan,omitempty" flag:"interruption-span"`
@@ -383,6 +385,9 @@ type GroupMoves struct {
 	// ReplaceInterrupted are keys of taints and annotations of nodes, and types of conditions, by which the cloud
 	// says that it is about to take a machine; such a node is replaced at once. [] are none.
 	ReplaceInterrupted *[]string `json:"replaceInterrupted,omitempty"`
+	// InterruptionWeight is the share of the price of a spot node of these groups that a move to it must save beside
+	// all else, since the cloud may take it. It is of what is bought, and not of what goes.
+	InterruptionWeight *float64 `json:"interruptionWeight,omitempty"`
 }
 
 // Budget bounds how many nodes go. Of several that cover a node, each must have room.

@@ -62,6 +62,7 @@ func Find(in Input) Result {
 	for i := range f.s.Groups {
 		f.cheaper = f.cheaper || f.Search.MovesOf(i).Cheaper()
 	}
+	f.weigh()
 	rests := f.resting()
 	// 1. Which nodes are due? They go as many together as may at a time, fewer where those have no room.
 	f.rankDue(rests)
@@ -89,10 +90,24 @@ type finder struct {
 	list []candidate
 	// cheaper: some nodes may go for cheaper ones.
 	cheaper bool
+	// weights are what each group's nodes must save beside all else, as shares of their price.
+	weights []float64
 	// book has what budgets leave, moves that are not over yet counted as if all of their nodes were going.
 	book *budget.Book
 	// found are the moves with their nodes, and what the snapshot calls them.
 	found []found
+}
+
+// weigh says by what share the price of a spot node that comes counts for more. That of one that goes is what it is: by
+// its weight no spot node goes for a dearer one, and the fleet gets cheaper by each move all the same (ADR 66).
+func (f *finder) weigh() {
+	f.weights = make([]float64, len(f.s.Groups))
+	for i := range f.s.Groups {
+		if f.s.SellsSpot(i) {
+			f.weights[i] = f.Search.MovesOf(i).InterruptionWeight
+		}
+	}
+	f.Buyer.Weigh(f.weights)
 }
 
 // candidate is a node that wastes something.
@@ -297,8 +312,10 @@ func (f *finder) refill(m *found) bool {
 
 // price says what a move costs, and reports whether it saves enough, if it is to save anything.
 func (f *finder) price(m *found) bool {
+	risk := 0.0
 	for _, group := range slices.Sorted(maps.Keys(m.comes)) {
-		m.After += f.Buyer.Take(group, m.comes[group])
+		cost := f.Buyer.Take(group, m.comes[group])
+		m.After, risk = m.After+cost, risk+cost*f.weights[group]
 		m.Comes = append(m.Comes, model.Purchase{Group: f.s.Groups[group].ID, Count: m.comes[group]})
 	}
 	if m.due != nil {
@@ -311,7 +328,7 @@ func (f *finder) price(m *found) bool {
 		m.Before, m.After = 0, 0
 		return !f.cheaper
 	}
-	saved := m.Savings()
+	saved := m.Savings() - risk
 	least := math.Max(m.gate.MinSavingsPerHour, m.gate.MinSavingsShare*m.Before)
 	return saved > tiny*m.Before && saved >= least && saved >= m.gate.MinSavingsPerDisruption*m.pain
 }

@@ -25,6 +25,10 @@ type Buyer struct {
 	priced []head
 	prices map[model.ClassID]float64
 	packs  map[model.ClassID]bool
+	// weights are by what shares the prices of groups count for more where a low price is asked for; nil: by none. Those
+	// prices have a memory of their own, weighted.
+	weights  []float64
+	weighted map[model.ClassID]float64
 	// preferences are those of all groups, once they are asked for.
 	preferences []float64
 }
@@ -36,7 +40,7 @@ func NewBuyer(
 ) *Buyer {
 	b := &Buyer{
 		w: w, s: s, p: p, limits: newLimits(s, p, access), fleet: s.Fleet(),
-		prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
+		prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{}, weighted: map[model.ClassID]float64{},
 	}
 	grows := map[int]bool{}
 	for i := range grow {
@@ -56,6 +60,12 @@ func NewBuyer(
 		}
 	}
 	return b
+}
+
+// Weigh has what is bought for its low price count for more, by a share of the price of each group.
+func (b *Buyer) Weigh(weights []float64) {
+	b.weights = weights
+	clear(b.weighted)
 }
 
 // Sells reports whether there is any group to buy from whose price is known.
@@ -79,7 +89,7 @@ func (b *Buyer) Least(pods []model.Batch) (sum float64) {
 // cheapest is a planner that buys what costs least, from groups whose price is known.
 func (b *Buyer) cheapest(steps int) *planner {
 	pl := b.planner(steps)
-	pl.heads = b.priced
+	pl.heads, pl.weights, pl.prices = b.priced, b.weights, b.weighted
 	pl.p.Expanders, pl.p.BalanceSimilar = []model.Expander{model.ByPrice, model.ByLeastWaste}, false
 	return pl
 }

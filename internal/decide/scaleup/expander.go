@@ -204,7 +204,11 @@ func (pl *planner) price(h head) (float64, bool) { return pl.priceOf(h, 1) }
 
 // priceOf is what more nodes cost by the hour, beside those that the plan has.
 func (pl *planner) priceOf(h head, nodes int) (float64, bool) {
-	return pl.fleetWith(pl.grown).More(h.group, h.template.Shape, nodes)
+	price, ok := pl.fleetWith(pl.grown).More(h.group, h.template.Shape, nodes)
+	if pl.weights != nil {
+		price *= 1 + pl.weights[h.group]
+	}
+	return price, ok
 }
 
 // fleetWith is the fleet with nodes that are bought. It is made once for as long as no more are: many options ask.

@@ -254,6 +254,7 @@ type planner struct {
 	fleet   *model.Fleet // the nodes that are there before anything is bought
 	then    *model.Fleet // with what is bought besides: so many nodes of each group
 	thenOf  []int
+	weights []float64                 // by what shares prices count for more, by group; nil: by none
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
 	end     int // how many steps the world may have taken when the plan is made
