@@ -2,7 +2,6 @@ package scaleup
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -100,25 +99,30 @@ func (pl *planner) unbound(p *purchase, since stage, orders [][]run) (worst int6
 // are left, by class.
 func (p *purchase) bind(order []run, nodes []int) []int {
 	left := make([]int, len(p.Classes))
-	var sites []*site
+	count, names := 0, 0
+	for kind, n := range nodes {
+		count, names = count+n, len(p.Types[kind].Capacity)
+	}
+	sites, free := make([]site, 0, count), make([]int64, 0, count*names)
 	for kind, n := range nodes {
 		for range n {
-			sites = append(sites, &site{at: len(sites), of: &p.Types[kind], free: slices.Clone(p.Types[kind].Capacity)})
+			free = append(free, p.Types[kind].Capacity...)
+			sites = append(sites, site{at: len(sites), of: &p.Types[kind], free: free[len(free)-names:]})
 		}
 	}
+	open := make(bestFirst, 0, count)
 	for _, r := range order {
 		c := &p.Classes[r.class]
-		var open bestFirst
-		for _, s := range sites {
-			if s.takes(r.class, c) {
-				open = append(open, s)
-				s.rate(c)
+		open = open[:0]
+		for i := range sites {
+			if s := &sites[i]; s.takes(r.class, c) {
+				open = append(open, rated{s.rate(c), s})
 			}
 		}
-		heap.Init(&open)
+		open.order()
 		n := r.count
 		for ; n > 0 && len(open) > 0; n-- {
-			s := open[0]
+			s := open[0].site
 			for i, amount := range c.Request {
 				s.free[i] -= amount
 			}
@@ -126,11 +130,12 @@ func (p *purchase) bind(order []run, nodes []int) []int {
 				s.alone = append(s.alone, r.class)
 			}
 			if s.takes(r.class, c) {
-				s.rate(c)
-				heap.Fix(&open, 0)
+				open[0].score = s.rate(c)
 			} else {
-				heap.Pop(&open)
+				open[0] = open[len(open)-1]
+				open = open[:len(open)-1]
 			}
+			open.sink(0)
 		}
 		left[r.class] += n
 	}
@@ -143,7 +148,6 @@ type site struct {
 	of    *pack.Type
 	free  []int64
 	alone []int // classes that have their only pod there
-	score int64
 }
 
 func (s *site) takes(class int, c *pack.Class) bool {
@@ -160,7 +164,7 @@ func (s *site) takes(class int, c *pack.Class) bool {
 
 // rate scores the node for one more pod as the scheduler's defaults do: much room is good, and as much of the CPU
 // as of the memory. What else it scores, such as soft taints, is equal on new nodes as a rule.
-func (s *site) rate(c *pack.Class) {
+func (s *site) rate(c *pack.Class) int64 {
 	const whole = 10000
 	share := func(r int) int64 {
 		if s.of.Capacity[r] <= 0 {
@@ -169,22 +173,43 @@ func (s *site) rate(c *pack.Class) {
 		return (s.free[r] - c.Request[r]) * whole / s.of.Capacity[r]
 	}
 	cpu, memory := share(0), share(1)
-	s.score = (cpu+memory)/2 + whole - max(cpu-memory, memory-cpu)/2
+	return (cpu+memory)/2 + whole - max(cpu-memory, memory-cpu)/2
 }
 
-// bestFirst is a heap of nodes. The scheduler draws lots between equals; here the first of them is taken.
-type bestFirst []*site
+// bestFirst is a heap of nodes. The scheduler draws lots between equals; here the first of them is taken. It is asked
+// for each pod of a plan, so that a score lies beside its node, and nothing is called by an interface.
+type bestFirst []rated
 
-func (b bestFirst) Len() int      { return len(b) }
-func (b bestFirst) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
-func (b bestFirst) Less(i, j int) bool {
-	return b[i].score > b[j].score || b[i].score == b[j].score && b[i].at < b[j].at
-}
-func (b *bestFirst) Push(s any) { *b = append(*b, s.(*site)) }
-func (b *bestFirst) Pop() any {
-	last := (*b)[len(*b)-1]
-	*b = (*b)[:len(*b)-1]
-	return last
+type rated struct {
+	score int64
+	site  *site
 }
 
-var _ heap.Interface = (*bestFirst)(nil)
+func (b bestFirst) before(i, j int) bool {
+	return b[i].score > b[j].score || b[i].score == b[j].score && b[i].site.at < b[j].site.at
+}
+
+// order makes a heap of any list.
+func (b bestFirst) order() {
+	for i := len(b)/2 - 1; i >= 0; i-- {
+		b.sink(i)
+	}
+}
+
+// sink moves a node down to where those below it come after it.
+func (b bestFirst) sink(i int) {
+	for {
+		first, child := i, 2*i+1
+		if child < len(b) && b.before(child, first) {
+			first = child
+		}
+		if child++; child < len(b) && b.before(child, first) {
+			first = child
+		}
+		if first == i {
+			return
+		}
+		b[i], b[first] = b[first], b[i]
+		i = first
+	}
+}
