@@ -247,6 +247,8 @@ var table = []mutant{
 	{"M5: what a policy says of moves does not count", "internal/model/due.go", unit,
 		`	take(&p.Consolidation, own.Consolidation)
 `, ``},
+	{"P6: a group lacks a node that is older than what it lacks", "internal/decide/repair/matching.go", play,
+		`return g.Missing > 0 && !later`, `return g.Missing > 0`},
 	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,
 		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
 	{"M5: spot capacity that comes for a move counts as any other", "internal/decide/replace/replace.go", unit,

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,12 +127,28 @@ func (f *finder) astray(g *model.Group, n *corev1.Node) bool {
 	}
 	for i := range f.snap.Groups {
 		o := &f.snap.Groups[i]
-		if o.Missing > 0 && o.Template != nil && o.Template.Node != nil &&
-			o.Template.Node.Labels[zone] == n.Labels[zone] && looksLike(o, n) {
+		if o.Template != nil && o.Template.Node != nil && o.Template.Node.Labels[zone] == n.Labels[zone] &&
+			misses(o, n) && looksLike(o, n) {
 			return false
 		}
 	}
 	return true
+}
+
+// misses reports whether a group lacks a node that may be this one: not if all that it lacks was asked for later.
+func misses(g *model.Group, n *corev1.Node) bool {
+	later := false
+	for i := range g.Asks {
+		a := &g.Asks[i]
+		if !slices.ContainsFunc(a.Units, func(u model.Unit) bool { return u.State != model.UnitReady }) {
+			continue
+		}
+		if a.First || asOld(a.At, skew, n) {
+			return g.Missing > 0
+		}
+		later = true
+	}
+	return g.Missing > 0 && !later
 }
 
 // looksLike reports whether a node has what all nodes of the group have in common, in any zone.
