@@ -214,6 +214,7 @@ func (w *world) begin(f *fault) {
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.SetStock(g.id, f.N))
 		}
+		w.watchCloud() // there may be more of them than before
 	case failedBoot:
 		for _, g := range w.covered(f) {
 			w.wrong(w.cloud.FailBoots(g.id, max(1, f.N), f.Err))

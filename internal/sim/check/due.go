@@ -6,13 +6,14 @@ import "slices"
 
 // applyDue takes in what the cloud or a node says. What the cloud says of an instance counts whatever the flags say.
 func (t *truth) applyDue(e *Event) {
-	if m := t.machines[e.Machine]; m != nil && e.What == TakenSoon && e.Own {
+	n, m := t.nodes[e.Node], t.machines[e.Machine]
+	if m != nil && e.Own {
 		m.taken, t.moving = true, true
-		return
 	}
-	n := t.nodes[e.Node]
 	switch {
 	case n == nil:
+	case e.Own:
+		n.told = true
 	case e.What == TakenSoon:
 		n.taken = true
 	default:
@@ -20,11 +21,11 @@ func (t *truth) applyDue(e *Event) {
 	}
 }
 
-// hurried reports whether the cloud is about to take a node's machine, and has said so. No budget, limit or delay holds
-// such a node, and no other one waits for what becomes of its pods.
+// hurried reports whether the cloud is about to take a node's machine, or was to take the one before, and has said so.
+// No budget, limit or delay holds such a node, and no other one waits for what becomes of its pods.
 func (j *Judge) hurried(n *node) bool {
 	m := j.truth.machineOf(n)
-	return m != nil && m.taken || n != nil && n.taken && j.flags.Taken
+	return m != nil && m.taken || n != nil && (n.told || n.taken && j.flags.Taken)
 }
 
 // Renews reports whether nodes are there that are to be replaced whatever that costs: it may take hours until all have

@@ -164,6 +164,7 @@ type node struct {
 	differs, drifted   bool      // it is not as its group says; its id does not lead to its machine
 	protected          bool      // by people's annotation
 	taken, unsound     bool      // it says that the cloud is about to take its machine, that something is wrong with it
+	told               bool      // the cloud has told that it is about to take its machine, or the one before
 	wasDue             bool      // it was to be replaced when the flags were changed: a move that has begun goes on
 	occupied           bool      // it had pods when its removal began
 	tainted, cordoned  string    // by which call of ours
