@@ -234,7 +234,7 @@ func (t *truth) applyNode(e *Event) {
 			t.lose(n.pods, e.At)
 		}
 		if m != nil && n.ready {
-			if g := t.groups[m.group]; g != nil && m.made.After(g.failures.last) {
+			if g := t.groups[m.group]; g != nil && m.made.After(g.failures.said) {
 				g.failures = failures{} // it makes machines again
 			}
 		}

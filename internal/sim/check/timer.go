@@ -163,7 +163,11 @@ func takenBack(j *Judge, e *Event) {
 // growthRefused and growthFailed learn of failures; backedOff holds growths against them.
 func growthRefused(j *Judge, e *Event) {
 	if w := j.truth.writes[e.Call]; w != nil && w.Verb == Grow && e.Answer == Refused {
-		j.fails(w.Group, e.Call, j.truth.growthOf(w.Group, e.Call))
+		said := e.When
+		if said.IsZero() {
+			said = e.At
+		}
+		j.fails(w.Group, e.Call, j.truth.growthOf(w.Group, e.Call), said)
 	}
 }
 
@@ -185,7 +189,7 @@ func growthFailed(j *Judge, e *Event) {
 			if m.unit != nil {
 				o = m.unit.growth
 			}
-			j.fails(m.group, id, o)
+			j.fails(m.group, id, o, j.now)
 		}
 	}
 }
@@ -203,7 +207,7 @@ func (t *truth) growthOf(group, call string) *growth {
 	return g.growths[i]
 }
 
-func (j *Judge) fails(id, cause string, o *growth) {
+func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 	g := j.truth.groups[id]
 	if g == nil {
 		return
@@ -215,7 +219,7 @@ func (j *Judge) fails(id, cause string, o *growth) {
 	case !j.now.Before(f.most):
 		f.length = min(2*f.length, j.flags.BackoffMost)
 	}
-	f.last, f.cause, f.classes = j.now, cause, map[string]bool{}
+	f.last, f.said, f.cause, f.classes = j.now, said, cause, map[string]bool{}
 	if o != nil {
 		for class := range o.claims {
 			f.classes[class] = true

@@ -107,6 +107,9 @@ type vacancy struct{ made, left time.Time }
 // failures are growths of a group that failed, for its backoff.
 type failures struct {
 	last, until time.Time
+	// said is when the cloud told of the last one, which may be before it was taken in: a machine that was made in
+	// between shows that it makes them again.
+	said time.Time
 	// most is its end where each failure within a rest lets that begin again.
 	most    time.Time
 	length  time.Duration
