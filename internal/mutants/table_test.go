@@ -139,7 +139,7 @@ var table = []mutant{
 		`p.InventoryNotBefore, p.Disallowed = l.policy.InventoryNotBefore, l.policy.Disallowed`,
 		`p.InventoryNotBefore = l.policy.InventoryNotBefore`},
 	{"what the filters refused is counted on", "internal/schedsim/verdict.go", unit, `if class.asks {`, `if false {`},
-	{"a spread may be one more apart", "internal/schedsim/outlook.go", unit | worlds, `least > s.most {`, `least > s.most+1 {`},
+	{"a spread may be one more apart", "internal/schedsim/outlook.go", unit, `least > s.most {`, `least > s.most+1 {`},
 	{"L12: each nudge is a turn", "internal/loop/loop.go", unit, `idle.Stop()
 			continue`, `idle.Stop()`},
 	{"L12: a refused pod speaks for itself alone", "internal/snapshot/snapshot.go", unit,

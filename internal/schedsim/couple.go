@@ -230,10 +230,9 @@ func (b *bonds) matches(t *term) []model.ClassID {
 		}
 	}
 	for _, space := range spaces {
-		having := b.in(space)
 		for _, l := range needed(t.Selector) {
 			b.steps++
-			for _, id := range having[l] {
+			for _, id := range b.having(space, l) {
 				if b.matchesClass(t.selection, &b.classes[id]) {
 					t.matches = append(t.matches, id)
 				}

@@ -28,7 +28,7 @@ type kin struct {
 
 // kinFor are those that a selector can tell apart, nil where there is a shorter way.
 func (b *bonds) kinFor(space string, s labels.Selector) *kin {
-	if need := needed(s); len(need) != 1 || need[0].value != "" || len(b.in(space)[need[0]]) < fewKin {
+	if need := needed(s); len(need) != 1 || need[0].value != "" || len(b.having(space, need[0])) < fewKin {
 		return nil
 	}
 	requirements, _ := s.Requirements()
@@ -50,7 +50,7 @@ func (b *bonds) kinFor(space string, s labels.Selector) *kin {
 func (b *bonds) findKin(space string, keys []string) *kin {
 	k, known := &kin{matched: map[string][]model.ClassID{}}, map[string]int{}
 	var name []byte
-	for _, id := range b.spaces.members[space] {
+	for _, id := range b.membersOf(space) {
 		c := &b.classes[id]
 		name = append(name[:0], c.pod.Namespace...)
 		for _, key := range keys {
@@ -67,7 +67,7 @@ func (b *bonds) findKin(space string, keys []string) *kin {
 		}
 		k.alike[at] = append(k.alike[at], id)
 	}
-	b.steps += len(b.spaces.members[space])
+	b.steps += len(b.membersOf(space)) * looksPerValue
 	return k
 }
 

@@ -28,7 +28,8 @@ type spaces struct {
 	around    map[string][]*place
 	labelled  map[label][]string // namespaces; made when first asked for
 	members   map[string][]model.ClassID
-	having    map[string]map[label][]model.ClassID
+	keyed     map[string]map[label][]model.ClassID // by namespace: the classes that have a key
+	valued    map[string]map[label][]model.ClassID // those that have a value of it
 }
 
 // everySpace is no namespace's name: what is known of all of them.
@@ -37,7 +38,8 @@ const everySpace = ""
 func newSpaces(namespaces map[string]map[string]string) spaces {
 	return spaces{
 		labels: namespaces, named: map[string]*place{}, selecting: map[string]*place{}, wanting: map[label][]*place{},
-		around: map[string][]*place{}, having: map[string]map[label][]model.ClassID{},
+		around: map[string][]*place{}, keyed: map[string]map[label][]model.ClassID{},
+		valued: map[string]map[label][]model.ClassID{},
 	}
 }
 
@@ -124,8 +126,8 @@ func (b *bonds) namespacesOf(t *term) []string {
 	return slices.Compact(names)
 }
 
-// in are the classes of a namespace by label.
-func (b *bonds) in(namespace string) map[label][]model.ClassID {
+// membersOf are the classes of a namespace, or of all.
+func (b *bonds) membersOf(namespace string) []model.ClassID {
 	s := &b.spaces
 	if s.members == nil {
 		s.members = map[string][]model.ClassID{}
@@ -134,19 +136,39 @@ func (b *bonds) in(namespace string) map[label][]model.ClassID {
 			s.members[own] = append(s.members[own], model.ClassID(i))
 			s.members[everySpace] = append(s.members[everySpace], model.ClassID(i))
 		}
+		b.steps += len(b.classes)
 	}
-	having, ok := s.having[namespace]
-	if ok {
-		return having
-	}
-	having = make(map[label][]model.ClassID)
-	for _, id := range s.members[namespace] {
-		having[label{}] = append(having[label{}], id)
-		for k, v := range b.classes[id].labels {
-			having[label{key: k, value: v}] = append(having[label{key: k, value: v}], id)
-			having[label{key: k, any: true}] = append(having[label{key: k, any: true}], id)
-		}
-	}
-	s.having[namespace] = having
-	return having
+	return s.members[namespace]
 }
+
+// having are the classes of a namespace, or of all, that have a label. The lists by value cost most where each class
+// has one of its own, and few selectors ask for them there: they are made when the first one does.
+func (b *bonds) having(namespace string, l label) []model.ClassID {
+	if l == (label{}) {
+		return b.membersOf(namespace)
+	}
+	lists, looks := b.spaces.keyed, 1
+	if !l.any {
+		lists, looks = b.spaces.valued, looksPerValue
+	}
+	found, ok := lists[namespace]
+	if ok {
+		return found[l]
+	}
+	found = map[label][]model.ClassID{}
+	for _, id := range b.membersOf(namespace) {
+		for k, v := range b.classes[id].labels {
+			at := label{key: k, any: true}
+			if !l.any {
+				at = label{key: k, value: v}
+			}
+			found[at] = append(found[at], id)
+		}
+		b.steps += len(b.classes[id].labels) * looks
+	}
+	lists[namespace] = found
+	return found[l]
+}
+
+// looksPerValue is how many looks it takes to put a class onto a list of those with the same values.
+const looksPerValue = 4

@@ -38,8 +38,8 @@ func TestPlanIsFeasible(t *testing.T) {
 	})
 }
 
-// TestPlanByPluginsIsFeasible: so it is where the plugins alone say where pods of all classes may go, and nine in ten of
-// those that have a place as a rule have one then.
+// TestPlanByPluginsIsFeasible: so it is where the plugins alone say where pods of all classes may go, and nine in ten
+// of those that have a place as a rule have one then.
 func TestPlanByPluginsIsFeasible(t *testing.T) {
 	placed, counted := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
