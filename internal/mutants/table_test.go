@@ -58,6 +58,8 @@ var table = []mutant{
 		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
 	{"the last pod of a service goes while another waits", "internal/decide/reserve/serving.go", unit,
 		`here >= x.serving && `, `false && `},
+	{"a service of two counts as one of many", "internal/decide/reserve/serving.go", unit,
+		`serving == most+1 {`, `serving == 1 {`},
 	{"a budget does not let the last pod of a service go", "internal/decide/reserve/serving.go", unit,
 		`&& len(r.Rules.Covering(p)) == 0 {`, `{`},
 	{"a service may move while another of its pods waits", "internal/decide/scaledown/moves.go", unit,

@@ -13,7 +13,7 @@ import (
 // short is a controller with pods that have no node, whatever they wait for.
 type short struct {
 	waits   *model.Pod // the oldest of them
-	serving int        // how many others are on ready nodes
+	serving int        // how many others are on ready nodes, if they are not more than any node has pods
 }
 
 // LastServing says which of the pods that would leave a ready node are the last of their controller on any, while
@@ -86,11 +86,20 @@ func shortOf(s *model.Snapshot) map[types.UID]*short {
 	if len(all) == 0 {
 		return all
 	}
+	// No more pods leave a node than it has. So a controller with more that serve has others, however many.
+	most, open := 0, len(all)
 	for i := range s.Nodes {
-		if n := s.Nodes[i]; n.Kind == model.Ready {
-			for j := range n.Bound {
-				if p := &n.Bound[j]; p.Flags&model.Terminating == 0 && all[p.Owner] != nil {
-					all[p.Owner].serving++
+		most = max(most, len(s.Nodes[i].Bound))
+	}
+	for i := 0; i < len(s.Nodes) && open > 0; i++ {
+		n := s.Nodes[i]
+		if n.Kind != model.Ready {
+			continue
+		}
+		for j := range n.Bound {
+			if p := &n.Bound[j]; p.Flags&model.Terminating == 0 && all[p.Owner] != nil {
+				if all[p.Owner].serving++; all[p.Owner].serving == most+1 {
+					open--
 				}
 			}
 		}

@@ -38,8 +38,7 @@ func (c *candidate) empty() bool { return !c.occupied }
 // elsewhere last; then those found unneeded before, the oldest first, so that what was accepted in one
 // cycle is in the next; then the least used. The search goes on where the last one stopped.
 func (f *finder) candidates() []*candidate {
-	s := f.Snapshot
-	var out []*candidate
+	s, out := f.Snapshot, f.keeps.list
 	for i := range s.Nodes {
 		n := s.Nodes[i]
 		if n.Kind == model.Coming {

@@ -44,6 +44,9 @@ type Kept struct {
 	drain           model.DrainPolicy
 	budgets         []model.Budget
 	judged          []*judgement // in the order of the nodes' names
+	// held and list are memory for candidates. Nothing of them is read again.
+	held []candidate
+	list []*candidate
 }
 
 // takeOver begins what this search leaves, and drops what the one before has left that was judged by another policy.
@@ -59,8 +62,14 @@ func (f *finder) takeOver() {
 	}
 	f.keeps = Kept{
 		expendableBelow: p.Rules.ExpendableBelow, drain: p.ScaleDown.Drain, budgets: f.Snapshot.Budgets,
-		judged: make([]*judgement, 0, len(f.Snapshot.Nodes)),
+		judged: make([]*judgement, 0, len(f.Snapshot.Nodes)), held: was.held, list: was.list,
 	}
+	if n := len(f.Snapshot.Nodes); cap(was.held) < n || cap(was.held) > 2*n+chunk {
+		f.keeps.held, f.keeps.list = make([]candidate, 0, n), make([]*candidate, 0, n)
+	}
+	clear(f.keeps.held[:cap(f.keeps.held)])
+	clear(f.keeps.list[:cap(f.keeps.list)])
+	f.held = f.keeps.held
 }
 
 // sameList reports whether two lists of budgets are the very same: an observed list is never changed.
