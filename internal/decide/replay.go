@@ -29,8 +29,11 @@ func (d *Decider) Replay(s *model.Snapshot, p model.Policy, plan *model.Plan) *R
 	if !slices.ContainsFunc(plan.Calls, begins) {
 		return nil
 	}
-	return &Replay{world: d.world, steps: cheaper * p.Steps, snap: s}
+	return &Replay{world: d.world, steps: ReplaySteps(p), snap: s}
 }
+
+// ReplaySteps is how many steps a replay may take, zero where nothing bounds a decision.
+func ReplaySteps(p model.Policy) int { return cheaper * p.Steps }
 
 // Step goes on for the time of one question to the plugins at most, and reports whether there is more to do.
 func (r *Replay) Step() bool {

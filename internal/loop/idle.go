@@ -53,8 +53,7 @@ func (l *Loop) doubt() {
 	if l.replay.Step() {
 		return
 	}
-	l.replayed = l.replay.Result()
-	l.replayed.Ended, l.replay = true, nil
+	l.endReplay(true)
 	no := l.replayed.Refused
 	if no == nil {
 		return
@@ -70,10 +69,28 @@ func (l *Loop) doubt() {
 	l.decided = false
 }
 
-// endReplay ends the replay of the plan before, since another is made.
-func (l *Loop) endReplay() {
-	if l.replay != nil {
-		l.replayed, l.replay = l.replay.Result(), nil
+// replayPause is how long no other replay begins after one that took all of its steps, and a part of it after one that
+// took a part. A replay may take the time of a decision, two seconds as a rule, so all together take a twentieth of the
+// time of one processor at most, where plan follows plan.
+const replayPause = 40 * time.Second
+
+// beginReplay begins that of a plan whose calls have begun, if the one before was long enough ago.
+func (l *Loop) beginReplay() {
+	if !l.snap.Now.Before(l.replayAfter) {
+		l.replay = l.decider.Replay(l.snap, l.policy, &l.plan)
+	}
+}
+
+// endReplay ends a replay that there may be: it has come to its end, or another plan is made.
+func (l *Loop) endReplay(ended bool) {
+	if l.replay == nil {
+		return
+	}
+	l.replayed, l.replay = l.replay.Result(), nil
+	l.replayed.Ended = ended
+	if most := decide.ReplaySteps(l.policy); most > 0 {
+		pause := time.Duration(min(1, float64(l.replayed.Steps)/float64(most)) * float64(replayPause))
+		l.replayAfter = l.snap.Now.Add(pause.Truncate(time.Millisecond))
 	}
 }
 

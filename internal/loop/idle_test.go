@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plimsoll-dev/plimsoll/internal/ledger"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -119,6 +120,37 @@ func TestReplay(t *testing.T) {
 				t.Error("a new policy forgets what the filters have said")
 			}
 		})
+	}
+}
+
+// TestReplayRests: after a replay that took all of its steps, plans are left alone for a while.
+func TestReplayRests(t *testing.T) {
+	w, now, begun, plans := newWorld(), testkit.Start, 0, 0
+	w.cluster.Pending(testkit.Pod("default", "web", "1", "1Gi", nil), 30)
+	p := testkit.Policy()
+	p.Share(1)
+	l := New(w, w, w, p, func() time.Time { return now }, ledger.New(p.Rules))
+	defer l.Close()
+	for range 13 {
+		if err := l.RunOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if l.replay != nil {
+			begun++
+		}
+		l.Rest()
+		w.cluster.Groups[0].Target = 0
+		for _, c := range w.started { // each is refused, so that another plan buys again
+			w.ended = append(w.ended, model.Outcome{Call: c, Began: now, Ended: now,
+				Err: &provider.Error{Kind: provider.Conflict}})
+			plans++
+		}
+		w.started, w.events = nil, nil
+		w.generation++
+		now = now.Add(10 * time.Second)
+	}
+	if begun < 2 || begun > 4 || plans <= begun {
+		t.Errorf("%d replays of %d plans in two minutes", begun, plans)
 	}
 }
 

@@ -80,6 +80,8 @@ type Loop struct {
 	rechecked time.Time
 	replay    *decide.Replay
 	replayed  *model.Replay
+	// replayAfter is the time before which no other replay begins.
+	replayAfter time.Time
 }
 
 // New makes a loop that continues from a ledger: an empty one, or one restored from an earlier
@@ -144,7 +146,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 		cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
 		return l.report(ctx, cycle)
 	}
-	l.endReplay()
+	l.endReplay(false)
 	l.snap = snapshot.New(l.snap, seen, l.ledger.Standing(), l.policy.Rules)
 	l.plan = l.decider.Decide(l.snap, l.policy)
 	l.decided = true
@@ -158,7 +160,7 @@ func (l *Loop) RunOnce(ctx context.Context) error {
 	cycle.Replay = l.tellReplay()
 	cycle.Snapshot, cycle.Plan, cycle.Decided = l.snap, l.plan, true
 	cycle.Open, cycle.Changes, cycle.Memory = l.ledger.Open(), l.ledger.Changes(), l.memory
-	l.replay = l.decider.Replay(l.snap, l.policy, &l.plan)
+	l.beginReplay()
 	return l.report(ctx, cycle)
 }
 
