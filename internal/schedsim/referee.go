@@ -74,7 +74,8 @@ func (q *quota) due() bool {
 // Before it is said that the plugins refuse something, all is asked about, whatever it takes: a pod that was not asked
 // about may be what was in the way.
 func (w *World) Replay(steps, first int) *Replay {
-	r := &Replay{w: w, growth: len(w.snap.Nodes), pods: map[int]map[model.ClassID]int{}, claims: map[string]int{}, hopes: map[model.ClassID]bool{},
+	r := &Replay{w: w, growth: len(w.snap.Nodes), pods: map[int]map[model.ClassID]int{},
+		claims: map[string]int{}, hopes: map[model.ClassID]bool{},
 		infos: make([]*framework.NodeInfo, len(w.nodes)), shown: -1}
 	for _, p := range w.journal {
 		r.growth = max(r.growth, p.nodes)
@@ -231,8 +232,8 @@ func (r *Replay) next() (asked bool) {
 	return asked
 }
 
-// hoped reports whether it matters to a class where nodes come up that nobody knows of yet: that its pods have room
-// then is certain, and on which of the nodes each has it is not.
+// hoped reports whether it matters to a class where nodes come up of which that is not known yet: that its pods have
+// room then is certain, and on which of the nodes each has it is not.
 func (r *Replay) hoped(c model.ClassID) bool {
 	known, ok := r.hopes[c]
 	if !ok {

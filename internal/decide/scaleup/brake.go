@@ -283,8 +283,8 @@ func (b *brakes) compare(a model.Arrival) {
 	}
 }
 
-// leftAlone judges a node that was bought for a class, which fits it as it is: wherever the plan puts the pods that wait,
-// more of the same are of no use if the scheduler has left them waiting beside it for long.
+// leftAlone judges a node that was bought for a class, which fits it as it is: wherever the plan puts the pods that
+// wait, more of the same are of no use if the scheduler has left them waiting beside it for long.
 func (b *brakes) leftAlone(a model.Arrival, c model.ClassID, id model.NodeID) {
 	if _, doubted := b.pl.s.Doubts[b.pl.s.Classes[c].Digest()]; !doubted || b.pl.w.Fits(c, id) != model.Fits {
 		return

@@ -22,9 +22,10 @@ func onTrial(k model.Brake, now time.Time) bool {
 // trialOver reports whether a trial has gone well: no pod of the class waits, and a node that came in it runs
 // some. One for which nothing was bought in a day is forgotten.
 func (b *brakes) trialOver(c model.ClassID, group int, k model.Brake) bool {
-	return b.pl.s.Now.Sub(k.Until) >= forget || b.waits[c] == nil && slices.ContainsFunc(b.pl.s.Nodes, func(n *model.Node) bool {
+	runsThere := func(n *model.Node) bool {
 		return n.Group == group && n.Kind == model.Ready && n.Object.CreationTimestamp.After(k.Until) && runs(n, c)
-	})
+	}
+	return b.pl.s.Now.Sub(k.Until) >= forget || b.waits[c] == nil && slices.ContainsFunc(b.pl.s.Nodes, runsThere)
 }
 
 // before reports whether a node came before its group was tried again: it says nothing of that.
