@@ -249,6 +249,10 @@ var table = []mutant{
 	{"M5: what a policy says of moves does not count", "internal/model/due.go", unit,
 		`	take(&p.Consolidation, own.Consolidation)
 `, ``},
+	{"M7: pods that rest keep a node that the cloud takes", "internal/decide/scaledown/candidates.go", unit,
+		`n.Kind != model.Ready || f.interrupted(n) {`, `n.Kind != model.Ready {`},
+	{"M7: a pod that takes long to end keeps a node that the cloud takes", "internal/decide/scaledown/judgement.go", unit,
+		`left > most && !f.interrupted(n) {`, `left > most {`},
 	{"P6: a group lacks a node that is older than what it lacks", "internal/decide/repair/matching.go", play,
 		`return g.Missing > 0 && !later`, `return g.Missing > 0`},
 	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,

@@ -188,9 +188,10 @@ func (f *finder) blocked(c *candidate) *model.Verdict {
 	return nil
 }
 
-// movedLately keeps the pods of a node where they are while others of their controller were moved lately.
+// movedLately keeps the pods of a node where they are while others of their controller were moved lately, but not where
+// the cloud is about to take its machine: they would end with it.
 func (f *finder) movedLately(n *model.Node, pods ...*model.Pod) *model.Verdict {
-	if len(f.Snapshot.Displaced) == 0 || n.Kind != model.Ready {
+	if len(f.Snapshot.Displaced) == 0 || n.Kind != model.Ready || f.interrupted(n) {
 		return nil
 	}
 	for _, p := range pods {
@@ -200,6 +201,11 @@ func (f *finder) movedLately(n *model.Node, pods ...*model.Pod) *model.Verdict {
 		}
 	}
 	return nil
+}
+
+// interrupted reports whether the cloud is about to take a node's machine.
+func (f *finder) interrupted(n *model.Node) bool {
+	return f.Snapshot.InterruptedBy(&f.Policy.Moves, n) != ""
 }
 
 // known are the pods that keep a node.

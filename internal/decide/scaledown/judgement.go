@@ -144,7 +144,7 @@ func (f *finder) judge(n *model.Node) (j *judgement, fleeting bool, why *model.V
 			j.moving, j.occupied = append(j.moving, p), true
 		case rules.Ends:
 			most := f.Policy.ScaleDown.Drain.Most(f.Snapshot.Contents.Specs[p.Spec].Priority) + rules.OverdueAfter
-			if left := a.Until.Sub(f.Snapshot.Now); left > most {
+			if left := a.Until.Sub(f.Snapshot.Now); left > most && !f.interrupted(n) {
 				return j, fleeting, &model.Verdict{Reason: model.PodEnding, Until: a.Until.Add(-most), Fix: "its end",
 					Detail: fmt.Sprintf("pod %s is being deleted and has %s left", p.Name, left.Round(time.Second))}
 			}
