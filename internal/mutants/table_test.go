@@ -267,6 +267,9 @@ var table = []mutant{
 		`f.Buyer.Room(group, m.comes) <= 0`, `f.Buyer.Room(group, nil) <= m.comes[group]`},
 	{"M1: a move begins while pods are to come to nodes on their way", "internal/decide/decide.go", unit,
 		` || slices.ContainsFunc(m.up.Pending, isUpcoming):`, `:`},
+	{"M3: another node takes the room that a move has bought", "internal/decide/scaledown/scaledown.go", unit,
+		`	f.promise()
+`, ``},
 	{"M3: an old node that is not ready goes at once", "internal/decide/scaledown/start.go", unit,
 		`if _, v := b.early(c, since); v != nil {`, `if _, v := b.early(c, since); v != nil && false {`},
 	{"M3: a move takes what is on its way for pods that wait", "internal/decide/reserve/moves.go", unit,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
+	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
@@ -20,12 +21,14 @@ type minimums struct {
 	groups []int // by group: how many nodes are above the minimum
 	pools  map[provider.PoolID]int
 	floors []int // by group: how many nodes are above what its pool's sizing leaves it
+	moves  []int // by group: how many of its nodes count as gone that are to go for moves under way
 	cores  int64 // thousandths above the minimum
 	memory int64
 }
 
 func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
-	l := &minimums{snap: s, least: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{}}
+	l := &minimums{snap: s, least: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{},
+		moves: make([]int, len(s.Groups))}
 	for _, pool := range s.Pools {
 		l.pools[pool.ID] = -pool.Min
 	}
@@ -63,6 +66,7 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 func (l *minimums) clone() *minimums {
 	c := *l
 	c.groups, c.floors, c.pools = slices.Clone(l.groups), slices.Clone(l.floors), maps.Clone(l.pools)
+	c.moves = slices.Clone(l.moves)
 	return &c
 }
 
@@ -94,8 +98,12 @@ func (l *minimums) room(id model.NodeID) *model.Verdict {
 	n := l.snap.Nodes[id]
 	g := &l.snap.Groups[n.Group]
 	if l.groups[n.Group] <= 0 {
-		return &model.Verdict{Reason: model.GroupAtMin,
+		why := &model.Verdict{Reason: model.GroupAtMin,
 			Detail: fmt.Sprintf("min %d%s", g.Min, g.Settled.Bound(g.Settled.MinFrom)), Fix: "a lower minimum"}
+		if moved := l.moves[n.Group]; moved > 0 {
+			why.Detail += fmt.Sprintf(", with %s counted as gone for moves under way", spelling.Count(moved, "node"))
+		}
+		return why
 	}
 	if left, ok := l.pools[g.Pool]; ok && left <= 0 {
 		return &model.Verdict{Reason: model.PoolAtMin,

@@ -41,6 +41,17 @@ func (f *finder) ofMove(c *candidate) bool {
 	return true
 }
 
+// promise counts the old nodes of moves under way that have not begun to go as gone: the room above the minimums is
+// theirs. Another node that took it would have the move wait in vain, and what it bought stay.
+func (f *finder) promise() {
+	for i, n := range f.Snapshot.Nodes {
+		if n.Group >= 0 && n.Kind != model.Leaving && f.Room.ReplacedBy(model.NodeID(i)) != nil {
+			f.minimums.take(model.NodeID(i))
+			f.minimums.moves[n.Group]++
+		}
+	}
+}
+
 // mayMove notes a node that could go if its pods had room, where moves are asked for.
 func (f *finder) mayMove(c *candidate) {
 	n := f.Snapshot.Nodes[c.node]

@@ -108,6 +108,7 @@ func Find(in Input) *Search {
 		f.moves[i] = in.Policy.Moves.Of(&s.Groups[i])
 	}
 	f.before = f.minimums.clone()
+	f.promise()
 	f.takeOver()
 	// 1. Which nodes may go at all, as far as the node itself tells?
 	candidates := f.candidates()
