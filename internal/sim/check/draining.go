@@ -106,6 +106,9 @@ func parallel(j *Judge, e *Event) {
 	for _, o := range j.truth.nodes {
 		w := j.truth.writes[o.tainted]
 		left := w != nil && w.Process != j.truth.process && !o.drained
+		if m := j.truth.machineOf(o); m != nil && m.ending && m.by == "" {
+			left = true // another client ends it, with its pods
+		}
 		if o != n && o.tainted != "" && o.occupied && o.busy(j.now) && !left && !j.truth.inWhole(o) && !j.hurried(o) {
 			open++
 		}
