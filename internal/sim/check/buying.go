@@ -128,12 +128,12 @@ func once(j *Judge, e *Event) {
 		return
 	}
 	// The room of a machine that lost its node counts until its time is over; then its pods need another one. The
-	// loss may have been seen late.
+	// loss may have been seen late. So it is with a node that did not become ready in time.
 	gone := slices.ContainsFunc(sorted(t.machines), func(id string) bool {
 		m := t.machines[id]
 		over := m.lost.Add(j.flags.ProvisionTime)
 		return !m.lost.IsZero() && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
-	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime)
+	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime) || t.neverStarted(since, j)
 	own, all := 0, 0
 	for _, p := range t.pods {
 		if n := t.nodes[p.node]; n != nil && !p.own && n.tainted != "" {
@@ -155,6 +155,9 @@ func once(j *Judge, e *Event) {
 		m := t.machines[id]
 		return m.stray() && j.since(m.made) >= j.flags.ProvisionTime-rounding
 	})
+	// Where units are in flight for more pods than wait, what they are for was said while it changed: the room of one
+	// that is no longer waited for was other pods'.
+	voided = voided || gone && before > own
 	if g := t.groups[e.Group]; voided || t.raised || g == nil || g.varies || j.since(t.stirred) < settled {
 		return
 	}
@@ -164,6 +167,17 @@ func once(j *Judge, e *Event) {
 
 // stray reports whether a machine has come in the place of one that the cloud took, and has no node yet.
 func (m *machine) stray() bool { return m.unit == nil && m.node == "" && !m.had && !m.instead.IsZero() }
+
+// neverStarted reports whether the time of a node that has not been ready ended since then.
+func (t *truth) neverStarted(since time.Time, j *Judge) bool {
+	for _, n := range t.nodes {
+		over := n.made.Add(j.flags.StartupTime)
+		if !n.ever && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding)) {
+			return true
+		}
+	}
+	return false
+}
 
 func minTime(a, b time.Time) time.Time {
 	if b.Before(a) {
