@@ -90,8 +90,9 @@ func lateFor(of timer) func(*Judge, *Event) {
 				lasts, which = f.StartupTime, unreadyTime
 			}
 			from := later(later(n.empty, n.changed), later(j.undisturbed(), t.waited))
-			if n.ready && t.moving {
-				// It may be for the pods of nodes that do not go; those of a move leave one after the other.
+			if g := t.groups[m.group]; t.moving && (n.ready || g.min > 0 || t.pools[g.pool] != nil) {
+				// It may be for the pods of nodes that do not go, and the room above a minimum be for those that do; those of
+				// a move leave one after the other.
 				from, lasts = later(from, t.left), lasts+f.MovePatience
 			}
 			due := from.Add(lasts)
