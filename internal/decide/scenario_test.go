@@ -141,7 +141,7 @@ func set(p *model.Policy, key string, vals []string) error {
 		p.ScaleDown.Enabled = len(vals) == 1 && vals[0] != "off"
 	case "parallel":
 		p.ScaleDown.MaxParallelism = number()
-	case "budget", "rate", "allow":
+	case "budget", "rate", "allow", "deny":
 		return addBudget(p, key, vals)
 	case "whole-cycle":
 		p.Repair.WholeCycle = true
@@ -250,7 +250,7 @@ func addPolicy(p *model.Policy, vals []string) (err error) {
 }
 
 // addBudget adds a budget of one kind, for a reason (or all) and the groups of a pattern: budget=(all,*,1),
-// rate=(Empty,g,2,1h), allow=(all,*,22,1h), which is from 22 o'clock.
+// budget=(all,g,10%), rate=(Empty,g,2,1h), allow=(all,*,22,1h), which is from 22 o'clock, or deny, in which none may go.
 func addBudget(p *model.Policy, kind string, vals []string) error {
 	if len(vals) < 3 {
 		return fmt.Errorf("%s has %d values", kind, len(vals))
@@ -262,17 +262,22 @@ func addBudget(p *model.Policy, kind string, vals []string) error {
 	if vals[1] != "*" {
 		b.Of = &policy.Policy{Groups: []*regexp.Regexp{policy.Pattern(vals[1])}}
 	}
-	n, err := strconv.Atoi(vals[2])
+	text, share := strings.CutSuffix(vals[2], "%")
+	n, err := strconv.Atoi(text)
 	switch kind {
 	case "budget":
-		b.Nodes = &budget.Amount{Count: n}
+		if b.Nodes = (&budget.Amount{Count: n}); share {
+			b.Nodes = &budget.Amount{Percent: n, Share: true}
+		}
 	case "rate":
 		over, wrong := time.ParseDuration(vals[3])
 		b.Rate, err = &budget.Rate{Count: n, Over: over}, errors.Join(err, wrong)
 		p.Rules.RateSpan = max(p.Rules.RateSpan, over)
-	case "allow":
+	case "allow", "deny":
 		w, wrong := window.Parse(window.Spec{Schedule: fmt.Sprintf("0 %d * * *", n), Duration: vals[3]})
-		b.Allow, err = []window.Window{w}, errors.Join(err, wrong)
+		if b.Allow, err = []window.Window{w}, errors.Join(err, wrong); kind == "deny" {
+			b.Nodes, b.Windows, b.Allow = &budget.Amount{}, b.Allow, nil
+		}
 	}
 	p.Budgets = append(p.Budgets, b)
 	return err
