@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
@@ -45,11 +46,21 @@ func BudgetsOf(s *model.Snapshot, all []budget.Budget) Budgets {
 	return out
 }
 
+// spans is when at least one of the windows is open, in the order of time: where two overlap, they are one.
 func spans(all []window.Window, now time.Time) (out []Span) {
+	var each []window.Span
 	for _, w := range all {
-		for _, s := range w.Spans(now, now.Add(ahead), mostSpans) {
-			out = append(out, Span{s.From.UTC(), s.To.UTC()})
+		each = append(each, w.Spans(now, now.Add(ahead), mostSpans)...)
+	}
+	slices.SortStableFunc(each, func(a, b window.Span) int { return a.From.Compare(b.From) })
+	for _, s := range each {
+		if last := len(out) - 1; last >= 0 && !s.From.After(out[last].To) {
+			if s.To.After(out[last].To) {
+				out[last].To = s.To.UTC()
+			}
+			continue
 		}
+		out = append(out, Span{s.From.UTC(), s.To.UTC()})
 	}
 	return out
 }
