@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // TestTemplates walks testdata/templates: each case is a template file, and the
@@ -217,6 +219,28 @@ func TestAmountsThatCannotBe(t *testing.T) {
 		}
 		if err := validate(node); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error about %s", amount, err, want)
+		}
+	}
+}
+
+// TestPricesByAnnotation: a group's price is that of its template node. One that is no price is told, and hides its group.
+func TestPricesByAnnotation(t *testing.T) {
+	for text, want := range map[string]float64{"0.25": 0.25, "0": 0, "-1": -1, "NaN": -1, "": -1} {
+		nodes, err := parseTemplates("t.yaml", []byte("apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  annotations: {"+
+			annotationGroup+": a, "+provider.PriceAnnotation+": \""+text+"\"}\n"+
+			"status:\n  allocatable: {cpu: \"4\", memory: 16Gi, pods: \"110\"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, _, err := buildGroups(source{name: "t.yaml", nodes: nodes})
+		if want < 0 {
+			if err == nil || !strings.Contains(err.Error(), "is no price") {
+				t.Errorf("%q: %v", text, err)
+			}
+			continue
+		}
+		if err != nil || len(groups) != 1 || groups[0].price == nil || *groups[0].price != want {
+			t.Errorf("%q: %v, %v", text, groups, err)
 		}
 	}
 }
