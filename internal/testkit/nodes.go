@@ -63,7 +63,7 @@ func (s *Scenario) group(a args) {
 		if err != nil {
 			panic(err)
 		}
-		g.PricePerHour = &v
+		g.PricePerHour, g.Currency = &v, a.get("currency", "")
 	}
 	for _, zone := range a.alternatives("zones") {
 		g.Template.Places = append(g.Template.Places, provider.Place{
