@@ -250,7 +250,7 @@ func addPolicy(p *model.Policy, vals []string) (err error) {
 }
 
 // addBudget adds a budget of one kind, for a reason (or all) and the groups of a pattern: budget=(all,*,1),
-// budget=(all,g,10%), rate=(Empty,g,2,1h), allow=(all,*,22,1h), which is from 22 o'clock, or deny, in which none may go.
+// budget=(all,g,10%), rate=(Empty,g,2,1h), allow=(all,*,22,1h), which is from 22 o'clock, or deny, when none may.
 func addBudget(p *model.Policy, kind string, vals []string) error {
 	if len(vals) < 3 {
 		return fmt.Errorf("%s has %d values", kind, len(vals))

@@ -223,7 +223,8 @@ func TestAmountsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestPricesByAnnotation: a group's price is that of its template node. One that is no price is told, and hides its group.
+// TestPricesByAnnotation: a group's price is that of its template node. One that is no price is
+// told, and hides its group.
 func TestPricesByAnnotation(t *testing.T) {
 	for text, want := range map[string]float64{"0.25": 0.25, "0": 0, "-1": -1, "NaN": -1, "": -1} {
 		nodes, err := parseTemplates("t.yaml", []byte("apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  annotations: {"+
