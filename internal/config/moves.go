@@ -44,7 +44,8 @@ func (f *Flags) moves() {
 			"keys of taints and annotations of nodes, and types of conditions, by which the cloud says that it is about to "+
 				"take a machine; such a node is replaced at once")
 		s.StringSliceVar(&m.Maintained, "maintenance-conditions", m.Maintained,
-			"types of node conditions, such as MaintenancePlanned; of the nodes that could go, one with a true one goes first")
+			"types of node conditions and keys of taints, such as MaintenancePlanned; of the nodes that could go, one that has "+
+				"one goes first")
 		s.Float64Var(&m.InterruptionWeight, "interruption-weight", m.InterruptionWeight,
 			"a move must save this share of the price of the spot nodes that come for it beside all else, since the cloud "+
 				"may take them; 0: they count as others do")

@@ -84,7 +84,12 @@ func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
 
 // GoesFirst reports whether a node is the first to go where some go anyway.
 func (p *MovePolicy) GoesFirst(n *Node) bool {
-	return len(p.Maintained) > 0 && n.Object != nil && unsound(n.Object, p.Maintained) != nil
+	if len(p.Maintained) == 0 || n.Object == nil {
+		return false
+	}
+	return unsound(n.Object, p.Maintained) != nil || slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
+		return slices.Contains(p.Maintained, t.Key)
+	})
 }
 
 // Expires is when a node has got too old, zero if nodes may get as old as they like.

@@ -154,8 +154,8 @@ type MovePolicy struct {
 	// InterruptionWeight is what a move to spot capacity must save beside all else, as a share of the price of what
 	// comes. It is of the group that is bought from.
 	InterruptionWeight float64
-	// Maintained are types of conditions by which a node says that it is about to be maintained, or is: it is the first
-	// to go of those that could.
+	// Maintained are types of conditions and keys of taints by which a node says that it is about to be maintained, or
+	// is: it is the first to go of those that could.
 	Maintained []string
 	// StepLimit is how many steps one cycle's search for moves may take.
 	StepLimit int
