@@ -42,13 +42,17 @@ func (f *finder) ofMove(c *candidate) bool {
 }
 
 // promise counts the old nodes of moves under way that have not begun to go as gone: the room above the minimums is
-// theirs. Another node that took it would have the move wait in vain, and what it bought stay.
+// theirs. Another node that took it would have the move wait in vain, and what it bought stay. One whose pods have no
+// room, since what came is another than was bought, holds no others: it rather does not go at all.
 func (f *finder) promise() {
 	for i, n := range f.Snapshot.Nodes {
-		if n.Group >= 0 && n.Kind != model.Leaving && f.Room.ReplacedBy(model.NodeID(i)) != nil {
-			f.minimums.take(model.NodeID(i))
-			f.minimums.moves[n.Group]++
+		x := f.Room.ReplacedBy(model.NodeID(i))
+		if x == nil || n.Group < 0 || n.Kind == model.Leaving ||
+			x.Move.Stage == model.MoveEmptying && x.Why != nil && x.Why.Reason == model.NoPlaceToMovePods {
+			continue
 		}
+		f.minimums.take(model.NodeID(i))
+		f.minimums.moves[n.Group]++
 	}
 }
 
