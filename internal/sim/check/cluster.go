@@ -286,10 +286,11 @@ func (t *truth) unled(since time.Time) bool {
 }
 
 // matched reports whether an answer of the cloud has shown a machine that runs. Until one has, it is
-// unknown whose its node is.
+// unknown whose its node is. One under another id does not show it.
 func (t *truth) matched(m *machine) bool {
+	drifts := t.on("reads=drift")
 	return slices.ContainsFunc(t.reads, func(r read) bool {
-		return r.began.After(m.ran) && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)
+		return r.began.After(m.ran) && r.began.Before(t.since["reads=drift"]) == drifts && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)
 	})
 }
 
