@@ -95,6 +95,9 @@ func (pl *planner) tried(c model.ClassID, class string) bool {
 			return true
 		}
 	}
+	if pl.inFlight(class) {
+		return true // what is on its way for the class is such a step, or more than one
+	}
 	for _, a := range pl.s.Arrivals {
 		if !slices.Contains(a.For, class) {
 			continue
@@ -108,6 +111,16 @@ func (pl *planner) tried(c model.ClassID, class string) bool {
 		}
 	}
 	return false
+}
+
+// inFlight reports whether a node is on its way that was bought for a class.
+func (pl *planner) inFlight(class string) bool {
+	return slices.ContainsFunc(pl.s.Groups, func(g model.Group) bool {
+		return slices.ContainsFunc(g.Asks, func(a model.Ask) bool {
+			return slices.Contains(a.For, class) &&
+				slices.ContainsFunc(a.Units, func(u model.Unit) bool { return u.Open() })
+		})
+	})
 }
 
 // stepped closes a step: the groups that grew for it are braked for the class. Where
