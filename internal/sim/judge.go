@@ -357,7 +357,8 @@ func (l judged) Start(ctx context.Context, calls []model.Call) {
 		j.begun++
 		j.writes[string(c.Verb)+"/"+c.Node] = c.ID
 		j.tell(check.Event{What: check.Asks, Call: c.ID, Verb: string(c.Verb), Group: string(c.Group),
-			Machine: string(c.Instance), Node: c.Node, Pod: string(c.PodUID), From: c.From, To: c.To, Process: l.jobs.name})
+			Machine: string(c.Instance), Node: c.Node, Pod: string(c.PodUID), From: c.From, To: c.To, Process: l.jobs.name,
+			Saves: c.Verb == model.Taint && c.Reason == model.CheaperElsewhere})
 	}
 	l.leader.Start(ctx, calls)
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -11,13 +12,16 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
+var weeks = flag.Uint64("sim.weeks", 6, "TestAWeekOfMoves: how many weeks to play")
+
 // TestAWeekOfMoves: at a steady load nodes go for cheaper ones, whatever a move must save, until none is worth it.
-// That is so within a day; nothing is moved for the rest of the week, and the nodes cost no more than at first.
+// That is so within a day; nothing is moved for the rest of the week, and the nodes cost no more than at first. What is
+// spent over the week, while old and new nodes are there together too, is no more than without moves.
 func TestAWeekOfMoves(t *testing.T) {
-	const worlds = 6
-	var moved atomic.Int32
+	worlds := *weeks
+	var moved atomic.Uint64
 	t.Run("worlds", func(t *testing.T) {
-		for seed := range uint64(worlds) {
+		for seed := range worlds {
 			t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 				t.Parallel()
 				if playWeek(t, drawSteady(seed+1)) {
@@ -33,7 +37,7 @@ func TestAWeekOfMoves(t *testing.T) {
 
 // playWeek plays a week, and reports whether nodes went for cheaper ones on its first day.
 func playWeek(t *testing.T, text string) (moved bool) {
-	const most = 24 * time.Hour
+	const most, week = 24 * time.Hour, 7 * 24 * time.Hour
 	s := newScript()
 	if err := s.Add(text); err != nil {
 		t.Fatal(err)
@@ -45,12 +49,17 @@ func playWeek(t *testing.T, text string) (moved bool) {
 		t.Fatal(err)
 	}
 	before := w.cost()
-	if err := w.Run(most); err != nil {
+	spent, err := w.spend(most)
+	if err != nil {
 		t.Fatalf("%v\nof\n%s", err, text)
 	}
 	evicted, nodes, cost := w.judge.Moves().Pods, w.byGroup(), w.cost()
-	if err := w.Run(7*24*time.Hour - most); err != nil {
+	more, err := w.spend(week - most)
+	if err != nil {
 		t.Errorf("%v\nof\n%s", err, text)
+	}
+	if spent, without := spent+more, withoutMoves(t, text, week); spent > without*(1+1e-9) {
+		t.Errorf("%.8g was spent over the week, and is %.8g without moves, of\n%s", spent, without, text)
 	}
 	if again := w.judge.Moves().Pods; again != evicted {
 		t.Errorf("%d pods were evicted on the first day, and %d in the week, of\n%s", evicted, again, text)
@@ -60,6 +69,39 @@ func playWeek(t *testing.T, text string) (moved bool) {
 			w.cost(), text)
 	}
 	return cost < before
+}
+
+// withoutMoves is what the same world spends where nodes go that nothing needs, and none for cheaper ones.
+func withoutMoves(t *testing.T, text string, lasts time.Duration) float64 {
+	s := newScript()
+	if err := s.Add(strings.Replace(text, "--consolidation=WhenCheaper", "--consolidation=WhenUnneeded", 1)); err != nil {
+		t.Fatal(err)
+	}
+	w := s.World()
+	defer w.Close()
+	w.Timeline().Quiet()
+	if err := w.Run(calmFrom); err != nil {
+		t.Fatal(err)
+	}
+	spent, err := w.spend(lasts)
+	if err != nil {
+		t.Fatalf("without moves: %v\nof\n%s", err, text)
+	}
+	return spent
+}
+
+// spend plays a world, and sums what the machines cost that there are, looked at each five minutes.
+func (w *world) spend(lasts time.Duration) (sum float64, err error) {
+	const step = 5 * time.Minute
+	for ; lasts > 0; lasts -= step {
+		for _, g := range w.cloud.Truth().Groups {
+			sum += price(g) * float64(len(g.Instances)) * step.Hours()
+		}
+		if err := w.Run(step); err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
 }
 
 // byGroup is how many nodes each group is asked to have.

@@ -257,6 +257,8 @@ func (t *truth) applyNode(e *Event) {
 		n.protected = e.What == Protected
 	case Tainted:
 		n.tainted, n.taintedAt, n.touched, n.occupied = e.Call, e.At, e.At, t.standsOn(n, e.Call)
+		w := t.writes[e.Call]
+		n.saves = w != nil && w.Saves
 	case Untainted:
 		n.drained, n.tainted, n.refused = false, "", time.Time{}
 		clear(n.daemons)
@@ -305,7 +307,7 @@ func (t *truth) applyPod(e *Event) {
 		t.pods[e.Pod] = p
 		if w := t.workloads[e.Workload]; w != nil && len(w.owed) > 0 {
 			p.from, w.owed = w.owed[0], w.owed[1:]
-			p.evictions = p.from.evictions
+			p.evictions, p.saved = p.from.evictions, p.from.saved
 		}
 		return
 	case WorkloadIs:
@@ -353,7 +355,10 @@ func (t *truth) applyPod(e *Event) {
 				recent := append(slices.DeleteFunc(slices.Clone(p.evictions), func(at time.Time) bool {
 					return e.At.Sub(at) > 3*time.Hour
 				}), e.At)
-				left := &moved{pod: p.uid, node: p.node, by: t.process, at: e.At, evictions: recent}
+				left := &moved{pod: p.uid, node: p.node, by: t.process, at: e.At, evictions: recent, saved: p.saved}
+				if n != nil && n.saves {
+					left.saved = e.At
+				}
 				if m := t.machineOf(n); m != nil {
 					left.group, left.withheld, left.hurried = m.group, n.withheld, n.taken || m.taken
 				}

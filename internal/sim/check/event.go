@@ -85,7 +85,7 @@ const (
 	// Decided: a cycle decided in N steps, and Memory bytes are kept; Halted: it says that the cluster is
 	// unhealthy.
 	Decided What = "decided"
-	// Asks: a write is begun: Call Verb Group Machine Node Pod From To; Process.
+	// Asks: a write is begun: Call Verb Group Machine Node Pod From To; Process; Saves: a taint, for a cheaper fleet.
 	Asks What = "asks"
 	// Buys: a growth that was asked for is, as the autoscaler says, for N pods of a Class; of a Workload alone, where
 	// some selector tells its pods from others of that class.
@@ -158,6 +158,7 @@ type Event struct {
 
 	Own, Expendable, Coupled, Picky, Local, System, Tolerant    bool
 	Kept, Differs, Drifted, Varies, Whole, Sized, Again, Halted bool
+	Saves                                                       bool
 }
 
 // String is the event as histories write it.

@@ -46,9 +46,10 @@ type Flags struct {
 	// Taken, Unsound, Drifted: nodes are replaced that say that the cloud is about to take their machine, or that
 	// something is wrong with them, or that are not what their group makes now.
 	Taken, Unsound, Drifted bool
-	// MovePatience is how long the nodes of a move may take to go, from one to the next.
-	MovePatience time.Duration
-	Budget       Budget
+	// MovePatience is how long the nodes of a move may take to go, from one to the next, and MoveStay how long pods that
+	// were moved stay.
+	MovePatience, MoveStay time.Duration
+	Budget                 Budget
 }
 
 // ParseFlags reads a command line; flags that no rule is about are passed over.
@@ -74,7 +75,7 @@ func ParseFlags(words []string) (Flags, error) {
 		"node-group-backoff-reset-timeout":    {&f.BackoffReset, 3 * time.Hour},
 		"max-pod-eviction-time":               {&f.MaxPodEvictionTime, 2 * time.Minute},
 
-		"move-patience": {&f.MovePatience, time.Hour},
+		"move-patience": {&f.MovePatience, time.Hour}, "move-stay": {&f.MoveStay, time.Hour},
 		"replace-after": {&f.ReplaceAfter, 0},
 		"blocking-system-pod-distruption-timeout": {&f.SystemTimeout, time.Hour},
 	} {

@@ -15,6 +15,21 @@ var moneyRules = []rule{
 		map[What]func(*Judge, *Event){Sees: dearer}},
 	{"M6", "No budget is ever exceeded: by nodes on their way out, by nodes that begin to go within a time, or outside " +
 		"of the times at which they may.", map[What]func(*Judge, *Event){Tainted: budgeted}},
+	{"M-stay", "No pod is moved twice for a cheaper fleet within --move-stay.",
+		map[What]func(*Judge, *Event){PodEnds: stays}},
+}
+
+// stays: of pods that are alike the judge takes the one that was made for an evicted one for its successor. What another
+// process did need not have been written down when it ended.
+func stays(j *Judge, e *Event) {
+	t := &j.truth
+	p := j.evicted(e)
+	if p == nil || p.own || t.nodes[p.node] == nil || !t.nodes[p.node].saves {
+		return
+	}
+	first := p.saved.IsZero() || p.saved.Before(t.led)
+	j.test(first || j.since(p.saved) >= j.flags.MoveStay-rounding, e, p.uid, "what it came for was moved at %s",
+		j.stamp(p.saved))
 }
 
 // sets are the sets of nodes that have stood for a while since the load last changed, each with all pods bound.

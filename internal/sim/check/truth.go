@@ -171,6 +171,7 @@ type node struct {
 	wasDue             bool      // it was to be replaced when the flags were changed: a move that has begun goes on
 	occupied           bool      // it had pods when its removal began
 	tainted, cordoned  string    // by which call of ours
+	saves              bool      // it is tainted for a cheaper fleet
 	taintedAt, touched time.Time
 	withheld           bool // another client's cordon
 	pods               map[string]*pod
@@ -197,6 +198,7 @@ type pod struct {
 	refused, started, ending        bool
 	byUs                            bool
 	evictions                       []time.Time // ours, of it and of those that it stands for
+	saved                           time.Time   // the last of these for a cheaper fleet
 	from                            *moved
 }
 
@@ -207,6 +209,7 @@ type moved struct {
 	group     string
 	at        time.Time
 	evictions []time.Time
+	saved     time.Time
 	// withheld: people keep other pods from its node, which cannot take it back.
 	withheld bool
 	hurried  bool // the cloud was about to take its machine
