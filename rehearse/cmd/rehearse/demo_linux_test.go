@@ -150,7 +150,7 @@ func TestDemosOnce(t *testing.T) {
 		}},
 		{"gardener", "Deployment arrives for each", []string{"machine-controller-manager"}, []string{
 			`▸ plimsoll .*gives up .*shoot-equitable-z1-\S+ \(InstanceFailed\)`,
-			`▸ plimsoll .*buys \d nodes that a minimum lacks: .*shoot-equitable-z2 1->2`,
+			`▸ plimsoll .*buys \d nodes? that a minimum lacks: .*shoot-equitable-z2 1->2`,
 			`▸ plimsoll leaves \d of \d pods of default/backward-compatible\S* pending: .*PoolShareReached`,
 			`▸ plimsoll leaves \d of \d pods of default/equitable\S* pending: .*PoolAtMax`,
 			// With a zone out of quota, with more pods than machines, with the quota back, and empty.
