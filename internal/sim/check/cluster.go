@@ -292,7 +292,10 @@ func (t *truth) unled(since time.Time) bool {
 func (t *truth) matched(m *machine) bool {
 	drifts := t.on("reads=drift")
 	return slices.ContainsFunc(t.reads, func(r read) bool {
-		return r.began.After(m.ran) && r.began.Before(t.since["reads=drift"]) == drifts && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)
+		if r.began.Before(t.since["reads=drift"]) != drifts {
+			return false
+		}
+		return r.began.After(m.ran) && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)
 	})
 }
 

@@ -19,8 +19,8 @@ var moneyRules = []rule{
 		map[What]func(*Judge, *Event){PodEnds: stays}},
 }
 
-// stays: of pods that are alike the judge takes the one that was made for an evicted one for its successor. What another
-// process did need not have been written down when it ended.
+// stays: of pods that are alike the judge takes the one that was made for an evicted one for its successor. What
+// another process did need not have been written down when it ended.
 func stays(j *Judge, e *Event) {
 	t := &j.truth
 	p := j.evicted(e)
