@@ -38,16 +38,8 @@ func TestAWeekOfMoves(t *testing.T) {
 // playWeek plays a week, and reports whether nodes went for cheaper ones on its first day.
 func playWeek(t *testing.T, text string) (moved bool) {
 	const most, week = 24 * time.Hour, 7 * 24 * time.Hour
-	s := newScript()
-	if err := s.Add(text); err != nil {
-		t.Fatal(err)
-	}
-	w := s.World()
+	w := settledWorld(t, text)
 	defer w.Close()
-	w.Timeline().Quiet()
-	if err := w.Run(calmFrom); err != nil {
-		t.Fatal(err)
-	}
 	before := w.cost()
 	spent, err := w.spend(most)
 	if err != nil {
@@ -71,18 +63,28 @@ func playWeek(t *testing.T, text string) (moved bool) {
 	return cost < before
 }
 
-// withoutMoves is what the same world spends where nodes go that nothing needs, and none for cheaper ones.
-func withoutMoves(t *testing.T, text string, lasts time.Duration) float64 {
+// settledWorld is a world at the time at which a week begins.
+func settledWorld(t *testing.T, text string) *world {
 	s := newScript()
-	if err := s.Add(strings.Replace(text, "--consolidation=WhenCheaper", "--consolidation=WhenUnneeded", 1)); err != nil {
+	if err := s.Add(text); err != nil {
 		t.Fatal(err)
 	}
 	w := s.World()
-	defer w.Close()
 	w.Timeline().Quiet()
 	if err := w.Run(calmFrom); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// withoutMoves is what the same world spends where nodes go that nothing needs, and none for cheaper ones.
+func withoutMoves(t *testing.T, text string, lasts time.Duration) float64 {
+	before, after, found := strings.Cut(text, "--consolidation=WhenCheaper")
+	if !found {
+		t.Fatalf("no moves are asked for in\n%s", text)
+	}
+	w := settledWorld(t, before+"--consolidation=WhenUnneeded"+after)
+	defer w.Close()
 	spent, err := w.spend(lasts)
 	if err != nil {
 		t.Fatalf("without moves: %v\nof\n%s", err, text)
