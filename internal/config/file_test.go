@@ -276,7 +276,7 @@ policies:
     nodeHealth: {maxProvisionTime: 3m, maxStartupTime: 4m}
     moves: {consolidation: WhenCheaper, minSavingsPerHour: 1, minSavingsShare: 0.2, minSavingsPerDisruption: 0.3,
       stay: 5m, returnToPreferred: true, replaceAfter: 6m, replaceDrifted: true, replaceConditions: [DiskFailing],
-      replaceInterrupted: [example.com/leaves], interruptionWeight: 0.4}
+      replaceInterrupted: [example.com/leaves], interruptionWeight: 0.4, replaceUnreadyAfter: 7m}
     headroom: {nodes: 10%}
 `)
 	if err := set.Parse([]string{"--config=" + file}); err != nil {
@@ -295,10 +295,10 @@ policies:
 		*o.ScaleDownUnreadyTime, *o.ScaleDownUtilizationThreshold, *o.ScaleDownGPUUtilizationThreshold,
 		*o.IgnoreDaemonSetsUtilization, *o.MaxNodeProvisionTime, *o.MaxNodeStartupTime, *m.Consolidation,
 		*m.MinSavingsPerHour, *m.MinSavingsShare, *m.MinSavingsPerDisruption, *m.Stay, *m.Return, *m.ExpireAfter,
-		*m.Drifted, *m.Unsound, *m.Interrupted, *m.InterruptionWeight)
+		*m.Drifted, *m.Unsound, *m.Interrupted, *m.InterruptionWeight, *m.UnreadyAfter)
 	want := "2026-12-24 18:00:00 +0000 UTC holidays a [^(?s:web-.*)$] zone=b 7 0.5 1 2 " +
 		"@daily Asia/Tokyo for 1h 4 1m0s 2m0s 0.6 0.7 true 3m0s 4m0s WhenCheaper " +
-		"1 0.2 0.3 5m0s true 6m0s true [DiskFailing] [example.com/leaves] 0.4\n"
+		"1 0.2 0.3 5m0s true 6m0s true [DiskFailing] [example.com/leaves] 0.4 7m0s\n"
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -36,6 +36,9 @@ func (f *Flags) moves() {
 				"needs priority as the first expander")
 		s.DurationVar(&m.ExpireAfter, "replace-after", m.ExpireAfter,
 			"how old a node may get before it is replaced by a new one, which is bought first; 0: no limit")
+		s.DurationVar(&m.UnreadyAfter, "replace-unready-after", m.UnreadyAfter,
+			"how long a node may be not ready before it is replaced by a new one, which is bought first; 0: "+
+				"no limit")
 		s.BoolVar(&m.Drifted, "replace-drifted", m.Drifted,
 			"replace nodes that differ from what their group makes now by new ones, which are bought first")
 		s.StringSliceVar(&m.Unsound, "replace-conditions", m.Unsound,
@@ -76,6 +79,9 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	}
 	if m.ExpireAfter < 0 {
 		wrong("replace-after", "%s is below 0", m.ExpireAfter)
+	}
+	if m.UnreadyAfter < 0 {
+		wrong("replace-unready-after", "%s is below 0", m.UnreadyAfter)
 	}
 	if slices.Contains(m.Unsound, string(corev1.NodeReady)) {
 		wrong("replace-conditions", "%s is true of nodes that are well", corev1.NodeReady)

@@ -288,6 +288,7 @@ func (r *policyReader) moves(path string, m *v1alpha1.GroupMoves) (out policy.Mo
 		*out.ExpireAfter > 0 && *out.ExpireAfter < time.Minute {
 		r.wrong(path+".replaceAfter", "%s is below 1m, and not 0", *out.ExpireAfter)
 	}
+	out.UnreadyAfter = r.time(path+".replaceUnreadyAfter", m.ReplaceUnreadyAfter, 0)
 	out.Return = m.ReturnToPreferred
 	out.Drifted, out.Unsound = m.ReplaceDrifted, m.ReplaceConditions
 	if m.ReplaceConditions != nil && slices.Contains(*m.ReplaceConditions, string(corev1.NodeReady)) {

@@ -189,6 +189,8 @@ func set(p *model.Policy, key string, vals []string) error {
 		return addPolicy(p, vals)
 	case "replace-after":
 		p.Moves.ExpireAfter, err = time.ParseDuration(vals[0])
+	case "replace-unready-after":
+		p.Moves.UnreadyAfter, err = time.ParseDuration(vals[0])
 	case "return-to-preferred":
 		p.Moves.Return = true
 	case "replace-drifted":

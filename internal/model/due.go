@@ -20,6 +20,7 @@ func (p MovePolicy) Of(g *Group) MovePolicy {
 	take(&p.Stay, own.Stay)
 	take(&p.Return, own.Return)
 	take(&p.ExpireAfter, own.ExpireAfter)
+	take(&p.UnreadyAfter, own.UnreadyAfter)
 	take(&p.Drifted, own.Drifted)
 	take(&p.Unsound, own.Unsound)
 	take(&p.Interrupted, own.Interrupted)
@@ -53,12 +54,19 @@ func (p *MovePolicy) Replaces() bool { return p.Cheaper() || p.Return || p.Renew
 
 // Renews reports whether nodes are replaced for anything but money.
 func (p *MovePolicy) Renews() bool {
-	return p.ExpireAfter > 0 || p.Drifted || len(p.Unsound) > 0 || len(p.Interrupted) > 0
+	return p.ExpireAfter > 0 || p.UnreadyAfter > 0 || p.Drifted || len(p.Unsound) > 0 || len(p.Interrupted) > 0
 }
 
 // Due says why a node is to be replaced whatever that costs, nil if it is not: what hurts its pods first.
 func (p *MovePolicy) Due(n *Node, now time.Time) *Verdict {
-	if n.Object == nil {
+	switch {
+	case n.Object == nil:
+		return nil
+	case n.Kind == Unready: // its pods cannot be moved in order: it goes for that, or for nothing
+		if until := p.Hopeless(n); !until.IsZero() && !until.After(now) {
+			return &Verdict{Reason: NodeUnready, Since: UnreadySince(n.Object),
+				Detail: fmt.Sprintf("%s; nodes are replaced that are not ready for %s", UnreadyWhy(n.Object), p.UnreadyAfter)}
+		}
 		return nil
 	}
 	if what := interruptedBy(n, p.Interrupted); what != "" {
@@ -98,6 +106,19 @@ func (p *MovePolicy) Expires(n *Node) time.Time {
 		return time.Time{}
 	}
 	return n.Object.CreationTimestamp.Add(p.ExpireAfter)
+}
+
+// Hopeless is when a node has not been ready for too long, by its Ready condition; zero if it may be so as long as it
+// likes.
+func (p *MovePolicy) Hopeless(n *Node) time.Time {
+	if p.UnreadyAfter <= 0 || n.State != StateUnready {
+		return time.Time{}
+	}
+	since := UnreadySince(n.Object)
+	if since.IsZero() {
+		return time.Time{}
+	}
+	return since.Add(p.UnreadyAfter)
 }
 
 // InterruptedBy says by what it is known that the cloud is about to take a node's machine, empty if it is not: by what

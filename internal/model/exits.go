@@ -18,7 +18,7 @@ func ExitReason(why Reason, unready, occupied bool) budget.Reason {
 		return budget.Drifted
 	case why == NodeExpired:
 		return budget.Expired
-	case unready, why == NodeUnsound:
+	case unready, why == NodeUnready, why == NodeUnsound:
 		return budget.Unready
 	case occupied:
 		return budget.Underutilized

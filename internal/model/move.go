@@ -53,8 +53,8 @@ type Purchase struct {
 
 // OfMove reports whether it is why a move replaces nodes.
 func (r Reason) OfMove() bool {
-	return r == CheaperElsewhere || r == PreferredElsewhere || r == NodeInterrupted || r == NodeUnsound ||
-		r == NodeDrifted || r == NodeExpired
+	return r == CheaperElsewhere || r == PreferredElsewhere || r == NodeInterrupted || r == NodeUnready ||
+		r == NodeUnsound || r == NodeDrifted || r == NodeExpired
 }
 
 // MoveStage is how far a move is.

@@ -144,6 +144,8 @@ type MovePolicy struct {
 	ExpireAfter time.Duration
 	Drifted     bool
 	Unsound     []string
+	// UnreadyAfter is how long a node may be not ready before it is replaced; zero: as long as its pods stay.
+	UnreadyAfter time.Duration
 	// Interrupted are keys of taints and annotations, and types of conditions, by which the cloud says that it is about
 	// to take the machine of a node.
 	Interrupted []string

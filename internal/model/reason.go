@@ -180,8 +180,9 @@ const (
 	CheaperElsewhere Reason = "CheaperElsewhere"
 	MoveUnderWay     Reason = "MoveUnderWay"
 	ReservedForMove  Reason = "ReservedForMove"
-	// NodeUnsound, NodeDrifted, NodeExpired: it is to be replaced: it says that something is wrong with it, it
-	// is not what its group makes now, or it has got too old.
+	// NodeUnready, NodeUnsound, NodeDrifted, NodeExpired: it is to be replaced: it has not been ready for long, it
+	// says that something is wrong with it, it is not what its group makes now, or it has got too old.
+	NodeUnready Reason = "NodeUnready"
 	NodeUnsound Reason = "NodeUnsound"
 	// NodeInterrupted: the cloud is about to take its machine.
 	NodeInterrupted Reason = "NodeInterrupted"

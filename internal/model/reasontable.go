@@ -304,6 +304,10 @@ var ReasonSections = []ReasonSection{
 			"It is to be replaced at once: the cloud is about to take its machine, as the cloud itself says, or a taint, an " +
 				"annotation or a condition that `--replace-interrupted` names. No budget and no delay holds that.",
 			"See to what it waits for, if anything."},
+		{NodeUnready, 0,
+			"It will be replaced: it has not been ready for as long as `--replace-unready-after` says. The detail says " +
+				"what the replacement waits for, if anything.",
+			"Resolve what it waits for, or repair the node."},
 		{NodeUnsound, 0,
 			"It will be replaced: a condition that `--replace-conditions` names is true. The detail says what " +
 				"the replacement waits for, if anything.",

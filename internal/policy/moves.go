@@ -35,7 +35,7 @@ type Moves struct {
 	Consolidation *Consolidation
 	// A move with nodes of these groups saves at least so much, see model.MovePolicy.
 	MinSavingsPerHour, MinSavingsShare, MinSavingsPerDisruption *float64
-	Stay, ExpireAfter                                           *time.Duration
+	Stay, ExpireAfter, UnreadyAfter                             *time.Duration
 	Return, Drifted                                             *bool
 	Unsound, Interrupted                                        *[]string
 	// InterruptionWeight is of what is bought in these groups.
@@ -51,6 +51,7 @@ func (m *Moves) overlay(upper *Moves) {
 	put(&m.Stay, upper.Stay)
 	put(&m.Return, upper.Return)
 	put(&m.ExpireAfter, upper.ExpireAfter)
+	put(&m.UnreadyAfter, upper.UnreadyAfter)
 	put(&m.Drifted, upper.Drifted)
 	put(&m.Unsound, upper.Unsound)
 	put(&m.Interrupted, upper.Interrupted)

@@ -6,7 +6,8 @@ import (
 )
 
 // This file draws nodes that go although pods need them: the cloud takes their machines after a notice, they say that
-// something is wrong with them, they differ from what their group makes now, or they are too old.
+// something is wrong with them, they are not ready for long, they differ from what their group makes now, or they are too
+// old.
 
 // drawDue adds such matters to a world, and the flags by which nodes are replaced for them.
 func drawDue(d drawn, text string, minutes int) string {
@@ -50,6 +51,9 @@ func drawDue(d drawn, text string, minutes int) string {
 	}
 	if d.once(4) {
 		flags += " --move-stay=" + d.minutes(5, 40)
+	}
+	if d.once(3) {
+		flags += " --replace-unready-after=" + d.minutes(3, 30)
 	}
 	before, after, _ := strings.Cut(text, "\nflags ")
 	return before + "\nflags" + flags + " " + after + b.String()

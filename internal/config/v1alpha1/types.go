@@ -157,6 +157,8 @@ type Moves struct {
 	ReplaceAfter      string   `json:"replaceAfter,omitempty" flag:"replace-after"`
 	ReplaceDrifted    *bool    `json:"replaceDrifted,omitempty" flag:"replace-drifted"`
 	ReplaceConditions []string `json:"replaceConditions,omitempty" flag:"replace-conditions"`
+	// ReplaceUnreadyAfter is of nodes that are not ready, and do not go as unneeded ones.
+	ReplaceUnreadyAfter string `json:"replaceUnreadyAfter,omitempty" flag:"replace-unready-after"`
 	// ReplaceInterrupted is of nodes whose machine the cloud is about to take.
 	ReplaceInterrupted []string `json:"replaceInterrupted,omitempty" flag:"replace-interrupted"`
 	// MaintenanceConditions are of nodes that are the first to go of those that could.
@@ -382,6 +384,8 @@ type GroupMoves struct {
 	ReplaceDrifted *bool `json:"replaceDrifted,omitempty"`
 	// ReplaceConditions are types of node conditions; a node with a true one is replaced. [] are none.
 	ReplaceConditions *[]string `json:"replaceConditions,omitempty"`
+	// ReplaceUnreadyAfter is how long a node may be not ready before it is replaced; 0s: no limit.
+	ReplaceUnreadyAfter string `json:"replaceUnreadyAfter,omitempty"`
 	// ReplaceInterrupted are keys of taints and annotations of nodes, and types of conditions, by which the cloud
 	// says that it is about to take a machine; such a node is replaced at once. [] are none.
 	ReplaceInterrupted *[]string `json:"replaceInterrupted,omitempty"`

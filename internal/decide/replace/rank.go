@@ -13,6 +13,7 @@ func (f *finder) rankDue(rests map[string]bool) {
 	for i := range f.s.Nodes {
 		if n := f.s.Nodes[i]; n.Group >= 0 {
 			f.wakeAt(f.Search.MovesOf(n.Group).Expires(n)) // others are to know then, too
+			f.wakeAt(f.Search.MovesOf(n.Group).Hopeless(n))
 		}
 	}
 	for _, n := range f.Search.Movable() {
@@ -28,7 +29,9 @@ func (f *finder) rankDue(rests map[string]bool) {
 	})
 }
 
-var dueOrder = []model.Reason{model.NodeInterrupted, model.NodeUnsound, model.NodeDrifted, model.NodeExpired}
+var dueOrder = []model.Reason{
+	model.NodeInterrupted, model.NodeUnready, model.NodeUnsound, model.NodeDrifted, model.NodeExpired,
+}
 
 // rankBehind lists the nodes of groups that come behind others in the priorities: what is furthest behind first, and of
 // that what hurts least. They rest like those that go for the money.

@@ -21,6 +21,9 @@ func (f *finder) ofMove(c *candidate) bool {
 			Detail: m.Text() + ", which are on their way"})
 	case x.Why != nil:
 		f.keep(c.node, *x.Why)
+	case m.Reason == model.NodeUnready && f.Snapshot.Nodes[c.node].Kind == model.Ready:
+		f.keep(c.node, model.Verdict{Reason: model.MoveUnderWay, Since: m.Began, Fix: "the move's end",
+			Detail: m.Text() + "; it is ready again, and stays"})
 	default:
 		why := f.blocked(c)
 		if why == nil {
@@ -61,7 +64,7 @@ func (f *finder) mayMove(c *candidate) {
 	n := f.Snapshot.Nodes[c.node]
 	due := f.due(c.node)
 	wanted := f.moves[n.Group].Cheaper() || due != nil || f.behind(n.Group)
-	if !wanted || n.Kind != model.Ready || f.Snapshot.Groups[n.Group].GoesWhole() {
+	if !wanted || n.Kind != model.Ready && due == nil || f.Snapshot.Groups[n.Group].GoesWhole() {
 		return
 	}
 	var why *model.Verdict

@@ -314,7 +314,7 @@ func (b *starts) replaced(c *candidate, since time.Time) *model.Verdict {
 	if b.hurries(c) {
 		return b.held(c)
 	}
-	if n.Kind == model.Unready {
+	if n.Kind == model.Unready && b.Room.ReplacedBy(c.node).Move.Reason != model.NodeUnready {
 		if _, v := b.early(c, since); v != nil {
 			return v
 		}

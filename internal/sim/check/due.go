@@ -40,7 +40,10 @@ func (j *Judge) due(n *node) bool {
 	if n == nil || m == nil {
 		return false
 	}
-	g, old := j.truth.groups[m.group], j.flags.ReplaceAfter
+	g, old, sick := j.truth.groups[m.group], j.flags.ReplaceAfter, j.flags.ReplaceUnready
+	if sick > 0 && n.ever && !n.ready && j.since(n.changed) >= sick-rounding {
+		return true
+	}
 	return n.wasDue || j.hurried(n) || n.unsound && j.flags.Unsound ||
 		j.flags.Drifted && g != nil && m.version != g.makes || old > 0 && j.since(n.made) >= old-rounding
 }

@@ -43,6 +43,8 @@ type Flags struct {
 	Returns bool
 	// ReplaceAfter is how old nodes may get, 0: as old as they like.
 	ReplaceAfter time.Duration
+	// ReplaceUnready is how long nodes may be not ready, 0: as long as they like.
+	ReplaceUnready time.Duration
 	// Taken, Unsound, Drifted: nodes are replaced that say that the cloud is about to take their machine, or that
 	// something is wrong with them, or that are not what their group makes now.
 	Taken, Unsound, Drifted bool
@@ -76,7 +78,7 @@ func ParseFlags(words []string) (Flags, error) {
 		"max-pod-eviction-time":               {&f.MaxPodEvictionTime, 2 * time.Minute},
 
 		"move-patience": {&f.MovePatience, time.Hour}, "move-stay": {&f.MoveStay, time.Hour},
-		"replace-after": {&f.ReplaceAfter, 0},
+		"replace-after": {&f.ReplaceAfter, 0}, "replace-unready-after": {&f.ReplaceUnready, 0},
 		"blocking-system-pod-distruption-timeout": {&f.SystemTimeout, time.Hour},
 	} {
 		set.DurationVar(at.to, name, at.without, "")
@@ -141,7 +143,7 @@ func ParseFlags(words []string) (Flags, error) {
 
 // moves reports whether nodes may go for others, which are bought first.
 func (f *Flags) moves() bool {
-	return f.Cheaper || f.Returns || f.ReplaceAfter > 0 || f.Taken || f.Unsound || f.Drifted
+	return f.Cheaper || f.Returns || f.ReplaceAfter > 0 || f.ReplaceUnready > 0 || f.Taken || f.Unsound || f.Drifted
 }
 
 // most is the maximum of a limit as min:max, 0 if there is none.

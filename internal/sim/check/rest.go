@@ -399,6 +399,7 @@ var keeping = map[string]func(*Judge, *node, *group) bool{
 		return j.truth.moving && j.since(n.made) < j.flags.MovePatience+j.flags.ProvisionTime
 	},
 	heldByBudget:                   func(j *Judge, n *node, g *group) bool { return j.flags.Budget.any() },
+	"NodeUnready":                  replaced,
 	"NodeUnsound":                  replaced,
 	"NodeDrifted":                  replaced,
 	"NodeExpired":                  replaced,

@@ -9,8 +9,9 @@ import (
 var timerRules = []rule{
 	{"T-unneeded", "A ready node's removal does not begin before it was little used for --scale-down-unneeded-time.",
 		map[What]func(*Judge, *Event){Tainted: unneeded}},
-	{"T-unready", "The removal of a node that is not ready does not begin before --scale-down-unready-time, or " +
-		"--max-node-startup-time where it never was.", map[What]func(*Judge, *Event){Tainted: unready}},
+	{"T-unready", "The removal of a node that is not ready does not begin before --scale-down-unready-time or " +
+		"--replace-unready-after, or --max-node-startup-time where it never was.",
+		map[What]func(*Judge, *Event){Tainted: unready}},
 	{"T-add", "No removal of a ready node begins within --scale-down-delay-after-add of our last growth.",
 		map[What]func(*Judge, *Event){Tainted: afterAdd}},
 	{"T-delete", "Nor within --scale-down-delay-after-delete of our last removal of a node.",
@@ -63,7 +64,11 @@ func unready(j *Judge, e *Event) {
 		if j.since(n.changed) <= rounding {
 			return // it may not be known yet, and be removed as one that is ready
 		}
-		j.test(j.since(n.changed) >= j.flags.UnreadyTime-rounding, e, e.Node, "it is not ready since %s", j.stamp(n.changed))
+		least := j.flags.UnreadyTime
+		if j.flags.ReplaceUnready > 0 {
+			least = min(least, j.flags.ReplaceUnready)
+		}
+		j.test(j.since(n.changed) >= least-rounding, e, e.Node, "it is not ready since %s", j.stamp(n.changed))
 		return
 	}
 	j.test(j.since(n.made) >= j.flags.StartupTime-rounding, e, e.Node, "it registered at %s, and never was ready",
