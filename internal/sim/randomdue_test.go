@@ -6,8 +6,8 @@ import (
 )
 
 // This file draws nodes that go although pods need them: the cloud takes their machines after a notice, they say that
-// something is wrong with them, they are not ready for long, they differ from what their group makes now, or they are too
-// old.
+// something is wrong with them, they are not ready for long, they differ from what their group makes now, or they are
+// too old.
 
 // drawDue adds such matters to a world, and the flags by which nodes are replaced for them.
 func drawDue(d drawn, text string, minutes int) string {

@@ -55,13 +55,8 @@ func (pl *planner) fillWith(h head, n int, why string) {
 }
 
 func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
-	members := slices.Clone(p.Members)
-	for i, group := range p.Groups {
-		members[i].Target += pl.grown[group].nodes
-		members[i].Blocked = members[i].Blocked || pl.limits.hard(group) <= 0 && !pl.restsShortly(group)
-	}
-	has := pool.Targets(members)
-	for i, n := range pool.Fill(p.Sizing, p.Bounds, members) {
+	has, missing := pl.missing(p)
+	for i, n := range missing {
 		group := p.Groups[i]
 		if n = min(n, pl.limits.hard(group)); n <= 0 {
 			continue
@@ -71,6 +66,24 @@ func (pl *planner) fill(p pool.Pool, templates map[int]head) (bought bool) {
 		bought = true
 	}
 	return bought
+}
+
+// missing is how many nodes a pool has, with what the plan buys, and by how many each of its groups is to be raised.
+func (pl *planner) missing(p pool.Pool) (has int, raise []int) {
+	members := slices.Clone(p.Members)
+	for i, group := range p.Groups {
+		members[i].Target += pl.grown[group].nodes
+		members[i].Blocked = members[i].Blocked || pl.limits.hard(group) <= 0 && !pl.restsShortly(group)
+	}
+	return pool.Targets(members), pool.Fill(p.Sizing, p.Bounds, members)
+}
+
+// poolsLack reports whether a pool has less than its minimum, and a group of it could grow.
+func (pl *planner) poolsLack() bool {
+	return slices.ContainsFunc(pl.limits.pooled, func(p pool.Pool) bool {
+		_, missing := pl.missing(p)
+		return slices.ContainsFunc(missing, func(n int) bool { return n > 0 })
+	})
 }
 
 // soon is how short the rest of a group must be for its pool's minimum to wait for it.

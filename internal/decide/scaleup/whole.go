@@ -46,6 +46,7 @@ func (pl *planner) packWhole() {
 	pl.replant(p, plan, old, of)
 	settled := pl.settle(false)
 	now, ok := pl.cost(pl.begin, price)
+	ok = ok && !pl.poolsLack() // the nodes for a pool's minimum may have been bought for pods
 	for i, q := range pl.list {
 		ok = ok && q.left <= was.bulk[i].left
 	}

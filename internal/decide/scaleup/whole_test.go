@@ -3,6 +3,7 @@ package scaleup
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/schedsim"
 	"github.com/plimsoll-dev/plimsoll/internal/snapshot"
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // TestCoupledPodsShareNodes: three pods that repel each other need a node each, and what spreads over zones or over
@@ -113,5 +115,30 @@ func TestPackingWholeOnlyHelps(t *testing.T) {
 	})
 	if better == 0 {
 		t.Error("packing has never helped")
+	}
+}
+
+// TestPackingWholeKeepsAPoolsMinimum: a node that was bought for pods may be the one that its pool's minimum wants. The
+// packing that has no use for it is not cheaper.
+func TestPackingWholeKeepsAPoolsMinimum(t *testing.T) {
+	c, p := testkit.New(), testkit.Policy()
+	p.ScaleUp.BalanceSimilar, p.ScaleUp.Expanders = false, []model.Expander{model.ByLeastWaste}
+	zone := map[string]string{corev1.LabelTopologyZone: "a"}
+	c.Pools = []provider.Pool{{ID: "pool", Min: 1, Max: 1}}
+	c.Group("g3", 0, 3, testkit.Node("", "4", "16Gi", zone))
+	c.Group("g4", 0, 1, testkit.Node("", "2", "16Gi", zone)).Pool = "pool"
+	c.AddNode(testkit.Node("n0", "4", "16Gi", zone), "g3")
+	spread := testkit.Pod("default", "app", "1500m", "1Gi", map[string]string{"app": "app"})
+	testkit.SpreadOver(spread, corev1.LabelHostname, 1, spread.Labels)
+	spread.Spec.TopologySpreadConstraints[0].MinDomains = new(int32)
+	*spread.Spec.TopologySpreadConstraints[0].MinDomains = 2
+	c.Bound(spread.DeepCopy(), 1, "n0")
+	c.Pending(spread, 5)
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, p.Rules)
+	w := schedsim.Load(nil, s)
+	defer w.Close()
+	r := Plan(w, s, p, gate.New(s, p))
+	if i := slices.IndexFunc(r.Grow, func(g model.Growth) bool { return g.Group == "g4" }); i < 0 {
+		t.Errorf("the pool has none of at least 1 node: %s", model.Plan{Grow: r.Grow, Pending: r.Pending}.Text(s))
 	}
 }
