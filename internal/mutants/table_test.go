@@ -366,6 +366,21 @@ var table = []mutant{
 	{"not ready: a node that is ready again goes", "internal/decide/scaledown/moves.go", unit,
 		`case m.Reason == model.NodeUnready && f.Snapshot.Nodes[c.node].Kind == model.Ready:`,
 		`case false:`},
+	{"move: pods that came from its first node go on from the second", "internal/decide/scaledown/moves.go", unit,
+		`why = f.cameForMoved(c.moving)`,
+		`_ = f.cameForMoved`},
+	{"interruption: a node goes that is given back at once in an unhealthy cluster", "internal/decide/scaledown/start.go",
+		unit, `	if v := b.unhealthyWithout([]*candidate{c}); v != nil {
+		return v
+	}
+	if b.hurries(c) {
+		return nil
+	}`, `	if b.hurries(c) {
+		return nil
+	}
+	if v := b.unhealthyWithout([]*candidate{c}); v != nil {
+		return v
+	}`},
 	{"not ready: a node is replaced at once", "internal/model/due.go", unit,
 		`if until := p.Hopeless(n); !until.IsZero() && !until.After(now) {`,
 		`if until := p.Hopeless(n); !until.IsZero() {`},

@@ -1,6 +1,7 @@
 package scaledown
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
@@ -26,6 +27,9 @@ func (f *finder) ofMove(c *candidate) bool {
 			Detail: m.Text() + "; it is ready again, and stays"})
 	default:
 		why := f.blocked(c)
+		if why == nil && (m.Reason == model.CheaperElsewhere || m.Reason == model.PreferredElsewhere) {
+			why = f.cameForMoved(c.moving)
+		}
 		if why == nil {
 			if why = f.overBudget(c.judgement, f.Room.Budgets); why == nil {
 				f.Room.Budgets.Spend(c.asks)
@@ -42,6 +46,18 @@ func (f *finder) ofMove(c *candidate) bool {
 		f.replaced = append(f.replaced, f.hold(*c))
 	}
 	return true
+}
+
+// cameForMoved keeps a node of a move for the money that has pods which came for evicted ones, be it from another node
+// of the same move: no pod is moved twice for that.
+func (f *finder) cameForMoved(pods []*model.Pod) *model.Verdict {
+	for _, p := range pods {
+		if d, ok := f.Snapshot.Displaced[p.Owner]; ok && d.Moved(p.Created) {
+			return &model.Verdict{Reason: model.MovedLately, Fix: "the move's end",
+				Detail: fmt.Sprintf("pod %s has come from another node", p.Name)}
+		}
+	}
+	return nil
 }
 
 // promise counts the old nodes of moves under way that have not begun to go as gone: the room above the minimums is

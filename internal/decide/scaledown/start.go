@@ -181,14 +181,14 @@ func (b *starts) held(c *candidate) *model.Verdict {
 	if v := b.room(c.node); v != nil {
 		return v
 	}
-	if b.hurries(c) {
-		return nil
-	}
 	if g.GoesWhole() {
 		return nil // the limits on how many are for its nodes together
 	}
 	if v := b.unhealthyWithout([]*candidate{c}); v != nil {
 		return v
+	}
+	if b.hurries(c) {
+		return nil
 	}
 	if n.Kind == model.Unready {
 		if v := b.Rate.Held(n.Group); v != nil {

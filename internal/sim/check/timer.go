@@ -57,8 +57,8 @@ func unneeded(j *Judge, e *Event) {
 
 func unready(j *Judge, e *Event) {
 	n := j.begins(e)
-	if n == nil || n.ready {
-		return
+	if n == nil || n.ready || j.hurried(n) {
+		return // its machine is about to be taken
 	}
 	if n.ever {
 		if j.since(n.changed) <= rounding {
