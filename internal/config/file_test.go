@@ -305,6 +305,11 @@ policies:
 }
 
 // TestOddFiles: what is accepted and most likely not meant is told, with its place.
+// sized is a policy with a size, and windows in which it is another one.
+func sized(size, windows string) string {
+	return fmt.Sprintf("policies: [{name: a, groups: [b], size: %s, schedule: [%s]}]", size, windows)
+}
+
 func TestOddFiles(t *testing.T) {
 	const over, last = `{until: "2020-01-01T00:00:00Z"}`, `[{name: x, nodes: 1}, {name: x, nodes: 1}]`
 	for text, want := range map[string]string{
@@ -314,10 +319,23 @@ func TestOddFiles(t *testing.T) {
 		`budgets: [{name: a, rate: 0/1h}]`:                          "FILE:3: budgets[0].rate: no node may ever begin to go",
 		`budgets: [{name: a, nodes: 1}, {name: a, nodes: 2}]`:       `FILE:3: budgets[1]: another budget is called "a", too`,
 		`policies: [{name: a, groups: [b], budgets: ` + last + `}]`: "policies[0].budgets[1]: another",
-		`scaleUp: {coresTotal: "0:0"}`:                              "--cores-total has a maximum of 0, which is no limit",
-		`pause: {reason: audit}`:                                    "",
-		`pause: {until: "2999-01-01T00:00:00Z"}`:                    "",
-		`budgets: [{name: a, rate: 1/1h}]`:                          "",
+		sized(`{min: 1, max: 4}`, `{schedule: "0 7 * * *", duration: 4h, min: 5}`): "policies[0].schedule[0]: min 5 is " +
+			"above the max of size, 4, which wins",
+		sized(`{min: 3}`, `{schedule: "0 7 * * *", duration: 4h, max: 2}`): "policies[0].schedule[0]: max 2 is below the " +
+			"min of size, 3, and wins",
+		sized(`{}`, `{schedule: "0 7 * * *", duration: 4h, max: 2}, {schedule: "0 7 1 3 *", duration: 4h, max: 3}`): "policies[0]." +
+			"schedule[1]: schedule[0] is open, too, next at 20",
+		sized(`{}`, `{schedule: "0 7 * * *", duration: 4h, max: 2}, {schedule: "0 10 * * *", duration: 4h, min: 3}`): "policies[0]." +
+			"schedule[1]: schedule[0] is open, too, next at ",
+		sized(`{}`, `{schedule: "0 7 * * *", duration: 4h, min: 3}, {schedule: "0 10 * * *", duration: 4h, max: 2}`): "and max 2 " +
+			"is below its min, 3, and wins",
+		sized(`{}`, `{schedule: "0 7 * * *", duration: 4h, max: 2}, {schedule: "0 7 * * 1", duration: 4h, max: 2}`):  "",
+		sized(`{}`, `{schedule: "0 7 * * *", duration: 4h, max: 2}, {schedule: "0 11 * * *", duration: 4h, max: 3}`): "",
+		sized(`{max: 2}`, `{schedule: "0 7 * * *", duration: 4h, min: 3, max: 5}`):                                   "",
+		`scaleUp: {coresTotal: "0:0"}`:           "--cores-total has a maximum of 0, which is no limit",
+		`pause: {reason: audit}`:                 "",
+		`pause: {until: "2999-01-01T00:00:00Z"}`: "",
+		`budgets: [{name: a, rate: 1/1h}]`:       "",
 	} {
 		set, flags := everyFlag()
 		const head = "apiVersion: plimsoll.dev/v1alpha1\nkind: Configuration\n"

@@ -333,7 +333,11 @@ func odd(doc *v1alpha1.Document, set *policy.Set, budgets []budget.Budget, now t
 	}
 	pause("pause", set.Pause)
 	for i := range set.Policies {
-		pause(fmt.Sprintf("policies[%d].pause", i), set.Policies[i].Pause)
+		path := fmt.Sprintf("policies[%d]", i)
+		pause(path+".pause", set.Policies[i].Pause)
+		overlaps(&set.Policies[i], now, func(at int, format string, args ...any) {
+			say(fmt.Sprintf("%s.schedule[%d]", path, at), format, args...)
+		})
 	}
 	names := map[string]bool{}
 	paths := budgetPaths(doc)
@@ -347,6 +351,38 @@ func odd(doc *v1alpha1.Document, set *policy.Set, budgets []budget.Budget, now t
 	}
 	return out
 }
+
+// overlaps says which windows of a policy contradict each other, or its size, and which one counts then.
+func overlaps(p *policy.Policy, now time.Time, say func(at int, format string, args ...any)) {
+	above := func(least, most *int) bool { return least != nil && most != nil && *least > *most }
+	for i, later := range p.Schedule {
+		if most := p.Size.Max; above(later.Min, most) && later.Max == nil {
+			say(i, "min %d is above the max of size, %d, which wins", *later.Min, *most)
+		}
+		if least := p.Size.Min; above(least, later.Max) && later.Min == nil {
+			say(i, "max %d is below the min of size, %d, and wins", *later.Max, *least)
+		}
+		for j, earlier := range p.Schedule[:i] {
+			at, both := window.Together(earlier.Window, later.Window, now)
+			if !both {
+				continue
+			}
+			when := fmt.Sprintf("schedule[%d] is open, too, next at %s", j, at.Format(time.RFC3339))
+			if differ(earlier.Min, later.Min) || differ(earlier.Max, later.Max) {
+				say(i, "%s: the later in the list counts", when)
+			}
+			if above(later.Min, earlier.Max) && later.Max == nil {
+				say(i, "%s, and min %d is above its max, %d, which wins", when, *later.Min, *earlier.Max)
+			}
+			if above(earlier.Min, later.Max) && later.Min == nil {
+				say(i, "%s, and max %d is below its min, %d, and wins", when, *later.Max, *earlier.Min)
+			}
+		}
+	}
+}
+
+// differ reports whether both are said, and not the same.
+func differ(a, b *int) bool { return a != nil && b != nil && *a != *b }
 
 // budgetPaths are where the budgets stand, in their order.
 func budgetPaths(doc *v1alpha1.Document) []string {

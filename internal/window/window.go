@@ -195,6 +195,32 @@ func (w Window) Spans(from, to time.Time, most int) []Span {
 	return out
 }
 
+// Together is the first instant from one on at which both windows are open, and whether there is one within a year. Of
+// windows that open very often it does not look at all: we err to saying that they are never open together.
+func Together(a, b Window, from time.Time) (time.Time, bool) {
+	at := from
+	for looks := 0; looks < 2000 && at.Sub(from) <= longest; looks++ {
+		next := at
+		for _, w := range []Window{a, b} {
+			if w.Open(at) {
+				continue
+			}
+			opens, ok := w.Next(at)
+			if !ok {
+				return time.Time{}, false
+			}
+			if opens.After(next) {
+				next = opens
+			}
+		}
+		if next.Equal(at) {
+			return at, true
+		}
+		at = next
+	}
+	return time.Time{}, false
+}
+
 // String gives the window in words that fit in a line.
 func (w Window) String() string {
 	zone := w.spec.TimeZone

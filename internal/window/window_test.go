@@ -116,6 +116,34 @@ func checkNext(t *testing.T, w window.Window, from time.Time) {
 	}
 }
 
+func TestWindowsThatAreOpenTogether(t *testing.T) {
+	day := parse(t, "0 7 * * *", "Europe/Berlin", "4h")
+	for _, c := range []struct{ schedule, zone, duration, want string }{
+		{"0 10 * * *", "Europe/Berlin", "1h", "2026-01-16T09:00:00Z"},
+		{"0 11 * * *", "Europe/Berlin", "1h", "never"},
+		{"0 9 * * *", "", "1h", "2026-01-16T09:00:00Z"},            // in winter
+		{"0 5 * * *", "", "1h", "2026-03-29T05:00:00Z"},            // in summer alone
+		{"0 0 24 12 *", "", "72h", "2026-12-24T06:00:00Z"},         // it is open first
+		{"@daily", "Europe/Berlin", "24h", "2026-01-16T06:00:00Z"}, // it is always open
+		{"0 0 29 2 *", "", "24h", "never"},                         // not within a year
+		{"*/2 11-23 * * *", "Europe/Berlin", "1m", "never"},
+	} {
+		w := parse(t, c.schedule, c.zone, c.duration)
+		for _, pair := range [][2]window.Window{{day, w}, {w, day}} {
+			got := "never"
+			if together, ok := window.Together(pair[0], pair[1], at(t, "2026-01-15T10:00:00Z")); ok {
+				got = together.UTC().Format(time.RFC3339)
+			}
+			if got != c.want {
+				t.Errorf("%s %s for %s: open together at %s, want %s", c.schedule, c.zone, c.duration, got, c.want)
+			}
+		}
+	}
+	if _, ok := window.Together(day, window.Window{}, at(t, "2026-01-15T10:00:00Z")); ok {
+		t.Error("the zero window is open together with another")
+	}
+}
+
 func TestWindowsThatHardlyChange(t *testing.T) {
 	now := at(t, "2026-01-15T10:00:00Z")
 	leap := parse(t, "0 0 29 2 *", "", "24h")
