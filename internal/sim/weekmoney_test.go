@@ -136,11 +136,11 @@ func drawSteady(seed uint64) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("seed %d", seed)
-	line("flags --scan-interval=5m --scale-down-unneeded-time=10m --scale-down-delay-after-add=10m "+
-		"--consolidation=WhenCheaper --max-drain-parallelism=%d --expander=%s --min-savings-share=%s "+
-		"--min-savings-per-hour=%s "+
-		"--min-savings-per-disruption=%s --move-stay=%s", d.in(1, 4), d.expander(), d.of("0", "0.1", "0.3"),
-		d.of("0", "0", "0.2"), d.of("0", "0", "0.01"), d.of("0s", "10m", "1h"))
+	line("flags --scan-interval=5m --inventory-max-age=11m --scale-down-unneeded-time=10m "+
+		"--scale-down-delay-after-add=10m --consolidation=WhenCheaper --max-drain-parallelism=%d --expander=%s "+
+		"--min-savings-share=%s --min-savings-per-hour=%s --min-savings-per-disruption=%s --move-stay=%s",
+		d.in(1, 4), d.expander(), d.of("0", "0.1", "0.3"), d.of("0", "0", "0.2"), d.of("0", "0", "0.01"),
+		d.of("0s", "10m", "1h"))
 	groups, pods := d.in(2, 4), 0
 	for i := range groups {
 		cpu, target := 4<<d.in(0, 2), 0
@@ -152,11 +152,14 @@ func drawSteady(seed uint64) string {
 		line("group g%d min=0 max=40 target=%d cpu=%d memory=%dGi price=%.3f", i, target, cpu, cpu*d.in(2, 6),
 			float64(cpu)*0.1*float64(10-i*d.in(1, 3))/10)
 	}
-	// All pods are of one size. Of several, the scheduler may leave small ones where a large one was to be: a node is
-	// bought for that then, as after any removal (ADR 55).
-	cpu, memory := d.in(2, 14)*100, d.in(2, 30)*100
-	for i := range d.in(1, 3) {
-		line("workload w%d count=%d cpu=%dm memory=%dMi", i, max(1, pods/2), cpu, memory)
+	// Of several sizes, the scheduler may leave small pods where a large one was to be. A move stops before its last node
+	// then, if too little was bought for it.
+	mixed, cpu, memory := d.once(2), d.in(2, 14)*100, d.in(2, 30)*100
+	for i := range d.in(1, 4) {
+		if mixed {
+			cpu, memory = d.in(2, 14)*100, d.in(2, 30)*100
+		}
+		line("workload w%d count=%d cpu=%dm memory=%dMi", i, max(1, pods/3), cpu, memory)
 	}
 	return b.String()
 }

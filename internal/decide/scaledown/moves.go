@@ -3,6 +3,7 @@ package scaledown
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -28,7 +29,7 @@ func (f *finder) ofMove(c *candidate) bool {
 	default:
 		why := f.blocked(c)
 		if why == nil && (m.Reason == model.CheaperElsewhere || m.Reason == model.PreferredElsewhere) {
-			why = f.cameForMoved(c.moving)
+			why = f.cameForMoved(c.moving, m.Entered)
 		}
 		if why == nil {
 			if why = f.overBudget(c.judgement, f.Room.Budgets); why == nil {
@@ -48,11 +49,11 @@ func (f *finder) ofMove(c *candidate) bool {
 	return true
 }
 
-// cameForMoved keeps a node of a move for the money that has pods which came for evicted ones, be it from another node
-// of the same move: no pod is moved twice for that.
-func (f *finder) cameForMoved(pods []*model.Pod) *model.Verdict {
+// cameForMoved keeps a node of a move for the money that has pods which came for evicted ones since its nodes are
+// emptied, be it from another of them: no pod is moved twice for that. What others had moved was asked before it began.
+func (f *finder) cameForMoved(pods []*model.Pod, since time.Time) *model.Verdict {
 	for _, p := range pods {
-		if d, ok := f.Snapshot.Displaced[p.Owner]; ok && d.Moved(p.Created) {
+		if d, ok := f.Snapshot.Displaced[p.Owner]; ok && d.Moved(p.Created) && model.CameAfter(p.Created, since) {
 			return &model.Verdict{Reason: model.MovedLately, Fix: "the move's end",
 				Detail: fmt.Sprintf("pod %s has come from another node", p.Name)}
 		}
