@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -8,13 +10,14 @@ import (
 
 // noteDoubts keeps since when the scheduler has refused pods that fit ready nodes. A pod of the class that waited and
 // is bound now is progress: the scheduler may have more to do than it can at once. Pods that are deleted, or wanted no
-// more, are none. A restart starts over; we err to waiting longer.
+// more, are none. The time does not run while the scheduler makes room for pods that the place of these depends on. A
+// restart starts over; we err to waiting longer.
 func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 	before, progress := l.doubts, l.boundSince(s)
 	l.doubts, l.doubted = nil, nil
 	for i := range p.Pending {
 		v := &p.Pending[i]
-		if v.Skipped != nil || (v.Existing == 0 && v.Disagrees == nil) {
+		if v.Skipped != nil || (v.Existing == 0 && v.Disagrees == nil) || awaits(s, v.Class) {
 			continue
 		}
 		class := s.Classes[v.Class].Digest()
@@ -43,6 +46,11 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 			l.news = true // the plan still kept pods of the class where they are
 		}
 	}
+}
+
+// awaits reports whether pods of a class wait for others that the scheduler makes room for.
+func awaits(s *model.Snapshot, c model.ClassID) bool {
+	return slices.ContainsFunc(s.Pending, func(q model.Pending) bool { return q.Class == c && q.Awaits })
 }
 
 // boundSince are the classes of which a pod is bound that the last Note saw waiting beside nodes that it fits. Nodes

@@ -37,12 +37,18 @@ func TestDoubts(t *testing.T) {
 		{"one is bound, and another comes", "abe1", "c",
 			[]model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3}, {Class: 1, Pods: 1, Left: 1}},
 			map[model.ClassID]int{0: 4}},
+		{"the scheduler makes room for others first", "abe!", "c", []model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3}},
+			nil},
 		{"no turn of theirs", "abe", "c", []model.PendingVerdict{{Class: 0, Pods: 3, Existing: 3, Skipped: disagrees}}, nil},
 	} {
 		s := &model.Snapshot{Now: at(i), Classes: []model.Class{{Key: "a"}, {Key: "b"}},
 			Pending: []model.Pending{{Class: 0}, {Class: 1}}}
 		for _, uid := range c.waiting {
 			q := &s.Pending[0]
+			if uid == '!' {
+				q.Awaits = true
+				continue
+			}
 			if unicode.IsDigit(uid) {
 				q = &s.Pending[1]
 			}

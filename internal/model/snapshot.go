@@ -276,6 +276,9 @@ type Pending struct {
 	Refused bool
 	// Oldest is when the first of them came to be.
 	Oldest time.Time
+	// Awaits: where they fit depends on other pods, and the scheduler makes room for some of the namespace, which
+	// count as if they were there. Until they are, it may rightly leave these waiting.
+	Awaits bool
 }
 
 // DaemonSetClass is a DaemonSet and the class of its pods.

@@ -42,6 +42,11 @@ var table = []mutant{
 		return StateBeingDeleted`, `		HasTaint(n, "none"):
 		return StateBeingDeleted`},
 
+	// What the scheduler is doubted for.
+	{"pods are doubted about that wait for room which the scheduler makes", "internal/decide/scaleup/doubt.go", unit,
+		`if q.Awaits {`, `if false {`},
+	{"the doubt begins while the scheduler makes room", "internal/ledger/doubts.go", unit, `|| awaits(s, v.Class) {`, `{`},
+
 	// Room that removals have reserved (L7).
 	{"L7: pods of open drains have no room reserved", "internal/decide/decide.go", unit, `m.room.PlaceBegun()`, ``},
 	{"L7: pods of drafts have no room reserved", "internal/decide/decide.go", unit, `m.room.GatherDrafts(m.wanted)`, ``},

@@ -475,6 +475,28 @@ func (b *builder) pending(seen model.Observation) {
 	for i := range b.snap.Pending {
 		b.snap.Pending[i].Oldest = time.Unix(oldest[i], 0)
 	}
+	b.awaiting()
+}
+
+// awaiting marks the classes whose pods wait for pods that the scheduler makes room for. Pods that repel others are
+// none of them: who counts as there takes room from them, and gives none.
+func (b *builder) awaiting() {
+	if len(b.honoured) == 0 {
+		return
+	}
+	namespaces := map[string]bool{}
+	for _, p := range b.snap.Aside {
+		if b.honoured[p.Nominated] {
+			namespaces[b.snap.Contents.Specs[p.Spec].Pod.Namespace] = true
+		}
+	}
+	for i := range b.snap.Pending {
+		q := &b.snap.Pending[i]
+		of := b.snap.Contents.Specs[q.Pods[0].Spec].Pod
+		spec := &of.Spec
+		q.Awaits = namespaces[of.Namespace] && (len(spec.TopologySpreadConstraints) > 0 ||
+			spec.Affinity != nil && spec.Affinity.PodAffinity != nil)
+	}
 }
 
 func (b *builder) renumber() {

@@ -38,6 +38,7 @@ func (s *Scenario) pods(a args) {
 	s.add(p, count, flags, node)
 	for i := at; i < len(s.unbound); i++ {
 		s.unbound[i].Said = strings.ReplaceAll(a.get("said", ""), "_", " ")
+		s.unbound[i].Nominated = a.get("nominated", "")
 	}
 }
 

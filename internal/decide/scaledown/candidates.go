@@ -233,14 +233,15 @@ func (f *finder) housed(c *candidate) []model.Batch {
 
 // doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when.
 func doubts(s *model.Snapshot) map[model.ClassID]time.Time {
-	if len(s.Doubts) == 0 {
-		return nil
-	}
 	out := map[model.ClassID]time.Time{}
-	for q := range s.Pending {
-		c := s.Pending[q].Class
-		if d, ok := s.Doubts[s.Classes[c].Digest()]; ok && !d.Counts().After(s.Now) {
-			out[c] = d.Since
+	for i := range s.Pending {
+		q := &s.Pending[i]
+		d, ok := model.Doubt{Since: q.Oldest}, q.Awaits
+		if !ok && len(s.Doubts) > 0 {
+			d, ok = s.Doubts[s.Classes[q.Class].Digest()]
+		}
+		if ok && !d.Counts().After(s.Now) {
+			out[q.Class] = d.Since
 		}
 	}
 	return out

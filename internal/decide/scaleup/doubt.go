@@ -21,6 +21,9 @@ func (pl *planner) doubt(list []*waiting) (step *waiting) {
 		if q.existing == 0 {
 			continue
 		}
+		if q.Awaits {
+			continue // so do the pods that the scheduler makes room for, and these after them
+		}
 		class := pl.s.Classes[q.Class].Digest()
 		since := pl.doubtedSince(class)
 		if at := (model.Doubt{Since: since}).Counts(); at.After(pl.s.Now) {
