@@ -56,8 +56,8 @@ import (
 // affinity=key:value|value,key:value;key:value, tolerate=key, priority=n, calm (they
 // preempt none), port=n, labels=key:value, namespace=name, scheduler=name, said=why_not
 // (the scheduler's words), unseen (no scheduler has looked at them), nominated=node (it
-// makes room there), gated, claim (they want a dynamic resource). zone and host are short for their labels. Every pod has the
-// label app with its name.
+// makes room there), gated, claim (they want a dynamic resource). zone and host are short
+// for their labels. Every pod has the label app with its name.
 //
 // A ReplicaSet by their name and namespace has made them, unless it was another
 // controller=Kind, controller=Kind.group, or controller=none. What may become of

@@ -93,16 +93,33 @@ func budgeted(j *Judge, e *Event) {
 		j.test(going <= b.Nodes, e, "going", "%d nodes are on their way out", going)
 	}
 	if b.Rate >= 0 {
-		count := 0
-		for _, x := range t.exits {
-			if (b.Group == "" || b.Group == x.group) && at.Sub(x.at) < b.Over-rounding && !j.forgotten(x.at) {
-				count++
-			}
-		}
+		count := j.most(at)
 		j.test(count <= b.Rate, e, "rate", "%d nodes began to go within %s", count, b.Over)
 	}
 	if b.Allow > 0 {
 		into := at.Sub(at.Truncate(time.Hour))
 		j.test(into < b.Allow+rounding, e, "window", "%s of the hour are over", into)
 	}
+}
+
+// most is how many nodes began to go within the budget's time, of all such times with an instant in it the worst: what
+// was asked for later may have taken effect before.
+func (j *Judge) most(at time.Time) (most int) {
+	b := &j.flags.Budget
+	for _, last := range j.truth.exits {
+		if last.at.Before(at) {
+			continue
+		}
+		count, has := 0, false
+		for _, x := range j.truth.exits {
+			if before := last.at.Sub(x.at); (b.Group == "" || b.Group == x.group) && before >= 0 &&
+				before < b.Over-rounding && !j.forgotten(x.at) {
+				count, has = count+1, has || x.at.Equal(at)
+			}
+		}
+		if has {
+			most = max(most, count)
+		}
+	}
+	return most
 }
