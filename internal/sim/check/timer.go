@@ -183,7 +183,8 @@ func growthFailed(j *Judge, e *Event) {
 			g.lacked = 0
 		}
 		if g.lacked >= 3 {
-			g.failures = failures{} // it is believed to be gone, with all that was known of it
+			// It may be believed to be gone, with all that was known of it.
+			g.failures = failures{most: g.failures.most, longest: g.failures.longest, known: g.failures.known}
 		}
 	}
 	for _, id := range sorted(j.truth.machines) {
@@ -224,16 +225,22 @@ func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 	case !j.now.Before(f.most):
 		f.length = min(2*f.length, j.flags.BackoffMost)
 	}
-	f.last, f.said, f.cause, f.classes = j.now, said, cause, map[string]bool{}
+	switch {
+	case f.known.IsZero() || j.since(f.known) > j.flags.BackoffReset:
+		f.longest = j.flags.BackoffFirst
+	case !j.now.Before(f.most):
+		f.longest = min(2*f.longest, j.flags.BackoffMost)
+	}
+	f.known, f.last, f.said, f.cause, f.classes = j.now, j.now, said, cause, map[string]bool{}
 	if o != nil {
 		for class := range o.claims {
 			f.classes[class] = true
 		}
 	}
-	f.most = j.now.Add(f.length)
 	if !j.now.Before(f.until) {
-		f.until = f.most
+		f.until = j.now.Add(f.length)
 	}
+	f.most = j.now.Add(f.longest)
 }
 
 func backedOff(j *Judge, e *Event) {

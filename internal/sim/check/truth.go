@@ -110,11 +110,12 @@ type failures struct {
 	// said is when the cloud told of the last one, which may be before it was taken in: a machine that was made in
 	// between shows that it makes them again.
 	said time.Time
-	// most is its end where each failure within a rest lets that begin again.
-	most    time.Time
-	length  time.Duration
-	cause   string
-	classes map[string]bool // that they were for
+	// most is its end where each failure within a rest lets that begin again, and what came before known, longest how
+	// long that rest is, and known when the last failure was then.
+	most, known     time.Time
+	length, longest time.Duration
+	cause           string
+	classes         map[string]bool // that they were for
 }
 
 // growth is one raise of a target, by us or by others.
