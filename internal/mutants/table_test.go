@@ -61,6 +61,8 @@ var table = []mutant{
 		`known = time.Hour`, `known = time.Second`},
 	{"the last pod of a service goes after a restart", "internal/decide/reserve/removals.go", unit,
 		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
+	{"a node is bought for one that waits for a pod elsewhere", "internal/decide/scaledown/moves.go", unit,
+		`if f.waits(c) {`, `if false {`},
 	{"the last pod of a service goes while another waits", "internal/decide/reserve/serving.go", unit,
 		`here >= x.serving && `, `false && `},
 	{"a service of two counts as one of many", "internal/decide/reserve/serving.go", unit,
@@ -68,7 +70,10 @@ var table = []mutant{
 	{"a budget does not let the last pod of a service go", "internal/decide/reserve/serving.go", unit,
 		`&& len(r.Rules.Covering(p)) == 0 {`, `{`},
 	{"a service may move while another of its pods waits", "internal/decide/scaledown/moves.go", unit,
-		`why = lastServing(f.Room, n, c.moving)`, `_ = n`},
+		`if v := lastServing(f.Room, f.Snapshot.Nodes[c.node], c.moving); v != nil {
+		return v
+	}
+	if f.waits(c) {`, `if f.waits(c) {`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless

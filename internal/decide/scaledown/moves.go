@@ -90,7 +90,7 @@ func (f *finder) mayMove(c *candidate) {
 	}
 	if why == nil && (due == nil || due.Reason != model.NodeInterrupted) { // the cloud does not ask budgets
 		if why = f.overBudget(c.judgement, f.allowed); why == nil {
-			why = lastServing(f.Room, n, c.moving)
+			why = f.wouldWait(c)
 		}
 	}
 	if why != nil {
@@ -104,6 +104,18 @@ func (f *finder) mayMove(c *candidate) {
 		}
 	}
 	f.movable = append(f.movable, f.hold(*c))
+}
+
+// wouldWait says what a node would wait for when all that a move of it buys is there, and does so for longer than is
+// usual now: what was bought would stand idle.
+func (f *finder) wouldWait(c *candidate) *model.Verdict {
+	if v := lastServing(f.Room, f.Snapshot.Nodes[c.node], c.moving); v != nil {
+		return v
+	}
+	if f.waits(c) {
+		return f.waitsFor(c)
+	}
+	return nil
 }
 
 // due says why a node is to be replaced whatever that costs, nil if it is not.
