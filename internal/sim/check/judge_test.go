@@ -143,3 +143,17 @@ func TestRulesAreOnesOwn(t *testing.T) {
 		ids = append(ids, r.id)
 	}
 }
+
+// TestAMoveHasItsEnd: a world in which a move was under way a short while ago is not at rest yet.
+func TestAMoveHasItsEnd(t *testing.T) {
+	j := New(Flags{Start: begun}, nil)
+	for _, at := range []struct {
+		minute, open int
+		on           bool
+	}{{10, 0, false}, {20, 1, true}, {25, 0, true}, {31, 0, false}} {
+		j.Observe(Event{At: begun.Add(time.Duration(at.minute) * time.Minute), What: Held, To: at.open})
+		if got := j.MovesOn(); got != at.on {
+			t.Errorf("minute %d, %d moves: %t", at.minute, at.open, got)
+		}
+	}
+}

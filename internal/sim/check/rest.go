@@ -36,6 +36,9 @@ func (t *truth) applyRest(e *Event) {
 		t.mend(e)
 	case Held:
 		t.calls, t.asks, t.open = e.N, e.From, e.To
+		if t.open > 0 {
+			t.moved = e.At
+		}
 	case Rest:
 		reasons := slices.Collect(maps.Values(t.keeps))
 		t.heldBack, t.reserved = slices.Contains(reasons, heldByBudget), slices.Contains(reasons, reservedForMove)
@@ -78,8 +81,8 @@ const reservedForMove = "ReservedForMove"
 func (j *Judge) MovesOn() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
-	if t.open > 0 {
-		return true // it has an end of its own
+	if t.open > 0 || j.since(t.moved) <= 2*quietFor {
+		return true // it has an end of its own, and what is asked for then has its time
 	}
 	// Its patience begins when all that it bought is ready, and what was kept for it has its own time after that.
 	began := later(t.removed[""], t.firstForMove())
