@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/removal"
 )
 
-// mark keeps the soft taints of candidates and, where it is asked for, the
+// mark keeps the soft taints of candidates, of nodes that go for a move as well, and, where it is asked for, the
 // annotations that tell what keeps a node, in step with the plan: so many nodes
 // in one cycle, the next goes on when those writes have ended. Nothing else
 // depends on either.
@@ -16,6 +16,7 @@ func (m *maker) mark() {
 	s, p, plan := m.snap, m.policy, &m.plan
 	left := p.ScaleDown.SoftTaints
 	next := 0 // of those unneeded, which are in the order of the nodes
+	going := m.going()
 	var kept map[string]*model.NodeVerdict
 	if p.ScaleDown.Annotate {
 		kept = make(map[string]*model.NodeVerdict, len(plan.Kept)+len(plan.Unneeded))
@@ -36,7 +37,7 @@ func (m *maker) mark() {
 			n.Standing.AwaitVersion != "" {
 			continue
 		}
-		want := unneeded && p.ScaleDown.Enabled && p.ScaleDown.SoftTaints > 0
+		want := (unneeded || going[n.Name]) && p.ScaleDown.Enabled && p.ScaleDown.SoftTaints > 0
 		note := ""
 		if v := kept[n.Name]; v != nil && v.Reason != model.Unneeded {
 			note = noteOf(v)
@@ -67,6 +68,22 @@ func (m *maker) mark() {
 		left--
 		m.call(nodeCall(s, p, n, step))
 	}
+}
+
+// going are the nodes that go for a move. The pods of others had better not come to one, and be moved again with it.
+func (m *maker) going() map[string]bool {
+	names := map[string]bool{}
+	for _, moves := range [][]model.Move{m.snap.Moves, m.plan.Moves} {
+		for i := range moves {
+			if !moves[i].Open() {
+				continue
+			}
+			for _, name := range moves[i].Goes {
+				names[name] = true
+			}
+		}
+	}
+	return names
 }
 
 // bulk is how many marks are taken away, or annotations written, in one cycle

@@ -373,7 +373,8 @@ var ReasonSections = []ReasonSection{
 		{MovedLately, keepsNode,
 			"A pod on it came for one that was evicted, which itself had come for one that was evicted within an " +
 				"hour. Pods of this controller that came since are left alone: for an hour, after each further such move " +
-				"three times as long, up to six hours.",
+				"three times as long, up to six hours. Or its node goes for a cheaper or preferred one, and the pod came for one " +
+				"that was evicted within `--move-stay`.",
 			"Wait; the verdict says until when. If that happens often, `--scale-down-unneeded-time` is too short for how the " +
 				"load changes."},
 		{MaxParallelismReached, 0,

@@ -61,6 +61,10 @@ var table = []mutant{
 		`known = time.Hour`, `known = time.Second`},
 	{"the last pod of a service goes after a restart", "internal/decide/reserve/removals.go", unit,
 		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
+	{"pods that were moved lately go with the next node of a move", "internal/decide/scaledown/moves.go", unit,
+		`until.After(f.Snapshot.Now) && model.CameAfter(p.Created, m.Began) &&`, `until.IsZero() &&`},
+	{"nodes that go for a move take pods of others", "internal/decide/marks.go", unit,
+		`(unneeded || going[n.Name])`, `unneeded`},
 	{"a node is bought for one that waits for a pod elsewhere", "internal/decide/scaledown/moves.go", unit,
 		`if f.waits(c) {`, `if false {`},
 	{"the last pod of a service goes while another waits", "internal/decide/reserve/serving.go", unit,
@@ -379,9 +383,6 @@ var table = []mutant{
 	{"move: nothing is bought for the order in which its pods come", "internal/decide/scaleup/buy.go", unit,
 		`if left == 0 && !pl.holdInTurn(pods, before) {`,
 		`if _ = before; left < 0 {`},
-	{"move: pods that came from its first node go on from the second", "internal/decide/scaledown/moves.go", unit,
-		`why = f.cameForMoved(c.moving, m.Entered)`,
-		`_ = f.cameForMoved`},
 	{"interruption: a node goes that is given back at once in an unhealthy cluster", "internal/decide/scaledown/start.go",
 		unit, `	if v := b.unhealthyWithout([]*candidate{c}); v != nil {
 		return v

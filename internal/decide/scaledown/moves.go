@@ -28,8 +28,8 @@ func (f *finder) ofMove(c *candidate) bool {
 			Detail: m.Text() + "; it is ready again, and stays"})
 	default:
 		why := f.blocked(c)
-		if why == nil && (m.Reason == model.CheaperElsewhere || m.Reason == model.PreferredElsewhere) {
-			why = f.cameForMoved(c.moving, m.Entered)
+		if why == nil {
+			why = f.cameOfMove(c, m)
 		}
 		if why == nil {
 			if why = f.overBudget(c.judgement, f.Room.Budgets); why == nil {
@@ -49,16 +49,25 @@ func (f *finder) ofMove(c *candidate) bool {
 	return true
 }
 
-// cameForMoved keeps a node of a move for the money that has pods which came for evicted ones since its nodes are
-// emptied, be it from another of them: no pod is moved twice for that. What others had moved was asked before it began.
-func (f *finder) cameForMoved(pods []*model.Pod, since time.Time) *model.Verdict {
-	for _, p := range pods {
-		if d, ok := f.Snapshot.Displaced[p.Owner]; ok && d.Moved(p.Created) && model.CameAfter(p.Created, since) {
-			return &model.Verdict{Reason: model.MovedLately, Fix: "the move's end",
-				Detail: fmt.Sprintf("pod %s has come from another node", p.Name)}
+// cameOfMove keeps a node that goes for the money while a pod is on it that came for an evicted one: from another node
+// of a move, or from this one before it was given back. It rests as long as the nodes of a move that is over. What was
+// moved before this one began was asked for then.
+func (f *finder) cameOfMove(c *candidate, m *model.Move) *model.Verdict {
+	n := f.Snapshot.Nodes[c.node]
+	if m.Reason != model.CheaperElsewhere && m.Reason != model.PreferredElsewhere || n.Kind != model.Ready ||
+		f.interrupted(n) {
+		return nil
+	}
+	var why *model.Verdict
+	for _, p := range c.moving {
+		until := time.Unix(p.Created, 0).Add(m.Stay)
+		if until.After(f.Snapshot.Now) && model.CameAfter(p.Created, m.Began) &&
+			f.Snapshot.Displaced[p.Owner].Moved(p.Created) && (why == nil || until.After(why.Until)) {
+			why = &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time, or a shorter --move-stay",
+				Detail: fmt.Sprintf("pod %s came for an evicted one", p.Name)}
 		}
 	}
-	return nil
+	return why
 }
 
 // promise counts the old nodes of moves under way that have not begun to go as gone: the room above the minimums is
