@@ -333,7 +333,9 @@ func (j *judge) read(answer provider.Inventory) {
 			continue
 		}
 		for _, in := range j.told[id].Instances {
-			if !slices.ContainsFunc(answer.Groups[i].Instances, func(o provider.Instance) bool { return o.ID == in.ID }) {
+			if !slices.ContainsFunc(answer.Groups[i].Instances, func(o provider.Instance) bool {
+				return o.ID == in.ID && o.ProviderID == in.ProviderID // under another id it shows no node
+			}) {
 				e.Lacks = append(e.Lacks, string(in.ID))
 			}
 		}

@@ -247,6 +247,7 @@ func (t *truth) applyNode(e *Event) {
 			m.node = ""
 			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
 				m.lost, m.unseen = e.At, t.seer != t.process || !t.sees.After(t.begun)
+				m.hidden = t.hiddenSince(m)
 			}
 		}
 		if n.tainted != "" {
@@ -297,6 +298,21 @@ func (t *truth) matched(m *machine) bool {
 		}
 		return r.began.After(m.ran) && !slices.Contains(r.missing, m.group) && !slices.Contains(r.lacks, m.id)
 	})
+}
+
+// hiddenSince is since when all answers of the cloud have had a machine under another id, so that its node, which was
+// there, led to no machine. Zero if the last one had it under its own.
+func (t *truth) hiddenSince(m *machine) (since time.Time) {
+	for _, r := range slices.Backward(t.reads) {
+		if slices.Contains(r.missing, m.group) {
+			continue
+		}
+		if !slices.Contains(r.lacks, m.id) {
+			break
+		}
+		since = r.began
+	}
+	return since
 }
 
 func (t *truth) applyPod(e *Event) {

@@ -78,7 +78,7 @@ const (
 	LeaseEnds What = "lease-ends"
 	Writes    What = "writes"
 	// ReadEnds: a read of the cloud that began at When was answered. Missing are groups that the answer
-	// lacked or could not tell of, and Lacks are machines that it lacked of the others.
+	// lacked or could not tell of, and Lacks are machines that it lacked of the others, or had under another id.
 	ReadEnds What = "read"
 	// Sees: a cycle of a Process begins with a picture of the cloud of When.
 	Sees What = "sees"

@@ -124,7 +124,9 @@ func provisioned(j *Judge, e *Event) {
 		return // its age is unknown
 	}
 	if m.had && m.lost.Sub(m.registered) >= rounding { // a node that came and went at once need not have been seen
-		since = m.lost
+		if since = m.lost; !m.hidden.IsZero() {
+			since = m.hidden
+		}
 	}
 	j.test(j.since(since) >= j.flags.ProvisionTime-rounding, e, m.id, "it was asked for at %s, and lost its node at %s",
 		j.stamp(since), j.stamp(m.lost))

@@ -151,11 +151,13 @@ type machine struct {
 	node           string // the object that stands for it now
 	had            bool   // it had a node once whose id leads to it
 	lost           time.Time
-	version        int  // of what its group made when it was made
-	taken          bool // the cloud tells of it that it is about to take it
-	unseen         bool // no process that knew its node has seen that loss and left a memory of it
-	registered     time.Time
-	ended          time.Time // when its end began
+	// hidden is since when no answer had it under its id, when its node was lost; zero if the last one had.
+	hidden     time.Time
+	version    int  // of what its group made when it was made
+	taken      bool // the cloud tells of it that it is about to take it
+	unseen     bool // no process that knew its node has seen that loss and left a memory of it
+	registered time.Time
+	ended      time.Time // when its end began
 }
 
 type node struct {
