@@ -233,6 +233,9 @@ func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 	case !j.now.Before(f.most):
 		f.longest = min(2*f.longest, j.flags.BackoffMost)
 	}
+	if !g.late.IsZero() && g.late.After(f.known) && j.since(g.late) <= j.flags.BackoffReset {
+		f.longest = min(2*f.longest, j.flags.BackoffMost) // what did not come in time was a failure, too
+	}
 	f.known, f.last, f.said, f.cause, f.classes = j.now, j.now, said, cause, map[string]bool{}
 	if o != nil {
 		for class := range o.claims {
