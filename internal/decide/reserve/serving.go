@@ -13,7 +13,7 @@ import (
 // short is a controller with pods that have no node, whatever they wait for.
 type short struct {
 	waits   *model.Pod // the oldest of them
-	serving int        // how many others are on ready nodes, if they are not more than any node has pods
+	serving int        // how many others are on ready nodes, if they are not more than can leave together
 }
 
 // LastServing says which of the pods that would leave a ready node are the last of their controller on any, while
@@ -86,10 +86,16 @@ func shortOf(s *model.Snapshot) map[types.UID]*short {
 	if len(all) == 0 {
 		return all
 	}
-	// No more pods leave a node than it has. So a controller with more that serve has others, however many.
-	most, open := 0, len(all)
+	// No more pods leave together than a node has, or a group that goes as a whole. So a controller with more that serve
+	// has others, however many.
+	most, open, whole := 0, len(all), map[int]int{}
 	for i := range s.Nodes {
-		most = max(most, len(s.Nodes[i].Bound))
+		n := s.Nodes[i]
+		most = max(most, len(n.Bound))
+		if n.Group >= 0 && s.Groups[n.Group].GoesWhole() {
+			whole[n.Group] += len(n.Bound)
+			most = max(most, whole[n.Group])
+		}
 	}
 	for i := 0; i < len(s.Nodes) && open > 0; i++ {
 		n := s.Nodes[i]
