@@ -222,7 +222,8 @@ func helped(j *Judge, e *Event) {
 				useless = nil // it is used, or was
 				break
 			}
-			from, took := later(n.changed, minTime(t.lastBound(e.Class), n.changed.Add(busy))), shownIfAsTold
+			// Whether the scheduler has had its time, only who has watched it knows.
+			from, took := later(later(n.changed, t.led), minTime(t.lastBound(e.Class), n.changed.Add(busy))), shownIfAsTold
 			if n.differs && !t.willful(n.changed) {
 				from, took = n.changed, shown
 			}
