@@ -95,6 +95,20 @@ func TestWorldsThatFailed(t *testing.T) {
 	}
 }
 
+// TestOrdinaryWorldsThatFailed does so with worlds that have rare matters in them.
+func TestOrdinaryWorldsThatFailed(t *testing.T) {
+	for seed, why := range map[uint64]string{
+		5100015178: "answers under drifted ids show no machine's node, and were told as those that do",
+	} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			if _, err := playRandom(t, seed, false, drawOrdinary); err != nil {
+				t.Errorf("%s: %v", why, err)
+			}
+		})
+	}
+}
+
 // playRandom plays one world to its end.
 func playRandom(t *testing.T, seed uint64, tell bool,
 	script func(seed uint64) (string, time.Duration)) (moves check.Moves, err error) {
