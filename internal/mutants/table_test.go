@@ -42,6 +42,15 @@ var table = []mutant{
 		return StateBeingDeleted`, `		HasTaint(n, "none"):
 		return StateBeingDeleted`},
 
+	// Where pods are taken to go.
+	{"pods that are spread wait for zones that are not there yet", "internal/schedsim/place.go", unit,
+		`w.hide(-1)
+	w.hides = true`, `w.hide(-1)
+	w.hide(+1)
+	w.hides = true`},
+	{"what is bound at once is replayed beside nodes that come", "internal/schedsim/referee.go", unit,
+		`if shown != r.shown || p.now != r.now {`, `if shown != r.shown {`},
+
 	// What the scheduler is doubted for.
 	{"pods are doubted about that wait for room which the scheduler makes", "internal/decide/scaleup/doubt.go", unit,
 		`if q.Awaits {`, `if false {`},

@@ -114,6 +114,31 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 	return append(put, more...), left, enough
 }
 
+// PlaceNow is Place on ready nodes for pods that are bound at once: they are spread over the domains that the cluster
+// has. One that a node on its way will open the scheduler does not know yet, and waits for none.
+func (w *World) PlaceNow(c model.ClassID, count, steps int) (put []Put, left int, enough bool) {
+	if w.class(c).coupling < domain || len(w.classes[c].spec.TopologySpreadConstraints) == 0 {
+		return w.Place(c, count, OnReady, steps)
+	}
+	w.outlook(c) // its counters are there before anything is hidden
+	w.hide(-1)
+	w.hides = true
+	defer func() {
+		w.hides = false
+		w.hide(+1)
+	}()
+	return w.Place(c, count, OnReady, steps)
+}
+
+// hide takes the nodes on their way that have not registered out of the counters, or back in.
+func (w *World) hide(sign int) {
+	for i, n := range w.snap.Nodes {
+		if n.Kind == model.Coming && !w.nodes[i].gone {
+			w.counters.account(w, i, sign)
+		}
+	}
+}
+
 // placeOn puts pods of a free or host class onto nodes of the given sets that may be used.
 func (w *World) placeOn(c model.ClassID, left int, on NodeSet, may func(i int) bool) (put []Put, _ int, enough bool) {
 	barred := w.barred(c)
@@ -502,14 +527,16 @@ type placement struct {
 	// early: it was placed before any node was planned. Such pods are bound
 	// while the planned nodes are not there yet.
 	early bool
+	// now: it was placed while nodes that have not registered did not count. It is bound before they are there.
+	now bool
 	// serial grows from each to the next, whether it is in the journal or a move, and nodes is how many there were.
 	serial, nodes int
 }
 
 func (w *World) placement(i int, c model.ClassID, count int) placement {
 	w.serial++
-	return placement{class: c, node: i, count: count, early: len(w.nodes) == len(w.snap.Nodes), serial: w.serial,
-		nodes: len(w.nodes)}
+	return placement{class: c, node: i, count: count, early: len(w.nodes) == len(w.snap.Nodes), now: w.hides,
+		serial: w.serial, nodes: len(w.nodes)}
 }
 
 // CountByKind sums up where pods were put: on nodes that are ready, on their

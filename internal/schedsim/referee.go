@@ -15,8 +15,8 @@ import (
 // It goes by the order in which it was done. A pod that waited and is refused is tried again after the others, since
 // pods that wait are bound in any order that works; one that was moved is not, since it must fit where it was found to.
 //
-// A pod that waited sees the nodes that were there, and if some were planned by then, all that growth has planned. One
-// that was moved sees those that there were when it was.
+// A pod that waited sees the nodes that were there, and if some were planned by then, all that growth has planned; one
+// that is bound at once sees those that have registered. One that was moved sees those that there were when it was.
 //
 // The world must not change before the end, and none may be loaded after it.
 type Replay struct {
@@ -27,7 +27,8 @@ type Replay struct {
 	infos  []*framework.NodeInfo         // by node of the world, nil if gone
 	built  int
 	stage  []stageNode
-	shown  int // how many of the nodes are on the stage
+	shown  int  // how many of the nodes are on the stage
+	now    bool // those that have not registered are not
 	claims map[string]int
 	hopes  map[model.ClassID]bool
 	at     int
@@ -251,10 +252,10 @@ func (r *Replay) ask(p *replayed) *rejection {
 	case p.early:
 		shown = len(r.w.snap.Nodes)
 	}
-	if shown != r.shown {
-		r.stage, r.shown = r.stage[:0], shown
-		for _, info := range r.infos[:shown] {
-			if info != nil {
+	if shown != r.shown || p.now != r.now {
+		r.stage, r.shown, r.now = r.stage[:0], shown, p.now
+		for i, info := range r.infos[:shown] {
+			if info != nil && !(p.now && i < len(r.w.snap.Nodes) && r.w.snap.Nodes[i].Kind == model.Coming) {
 				r.stage = append(r.stage, info)
 			}
 		}

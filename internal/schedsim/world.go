@@ -36,6 +36,7 @@ type World struct {
 	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
 	// regionsBy by their keys.
 	counters  *counters
+	hides     bool // nodes on their way that have not registered do not count for now
 	outlooks  []*outlook
 	regionsBy map[string]*regions
 	// static holds the verdict of the plugins that look at a shape alone, [class][shape]; nil where

@@ -486,7 +486,11 @@ func (pl *planner) placeInTurn(list []*waiting, evenly bool) {
 				q.left = pl.w.PlaceEvenly(q.Class, waits, schedsim.OnComing)
 				q.upcoming += waits - q.left
 			}
-			put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.stepsLeft())
+			if on == schedsim.OnReady {
+				put, q.left, enough = pl.w.PlaceNow(q.Class, q.left, pl.stepsLeft())
+			} else {
+				put, q.left, enough = pl.w.Place(q.Class, q.left, on, pl.stepsLeft())
+			}
 			if on == schedsim.OnReady {
 				q.existing = len(q.Pods) - q.delayed - q.left
 				pl.disagreements(q, put)
