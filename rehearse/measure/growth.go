@@ -107,7 +107,7 @@ func Growth(ctx context.Context, plimsoll string, log *slog.Logger) (f GrowthFig
 		f.Components[name] = spent - before[name]
 	}
 	f.Nodes = s.Watch.Tally().Groups[group.Name].Ever
-	if f.Divergence, err = divergence(ctx, s.MetricsURL()); err != nil {
+	if f.Divergence, err = divergence(ctx, s); err != nil {
 		return f, err
 	}
 

@@ -3,43 +3,22 @@ package measure
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"github.com/plimsoll-dev/plimsoll/rehearse/story/stage"
 )
 
-const (
-	divergenceMetric = "plimsoll_plan_divergence_total"
-	metricsTimeout   = 5 * time.Second
-)
+const divergenceMetric = "plimsoll_plan_divergence_total"
 
 // divergence reads how often Plimsoll had to grow once more for pods whose room
 // others took.
-func divergence(ctx context.Context, url string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func divergence(ctx context.Context, s *stage.Stage) (int, error) {
+	metrics, err := s.Metrics(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read Plimsoll's metrics: %w", err)
+		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("read Plimsoll's metrics: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("read Plimsoll's metrics: %s: %s", url, response.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return 0, fmt.Errorf("read Plimsoll's metrics: %w", err)
-	}
-	family := families[divergenceMetric]
-	if family == nil || len(family.Metric) != 1 {
+	n, found := metrics.Sum(divergenceMetric)
+	if !found {
 		return 0, fmt.Errorf("read Plimsoll's metrics: %s: %w", divergenceMetric, errNoFigure)
 	}
-	return int(family.Metric[0].GetCounter().GetValue()), nil
+	return int(n), nil
 }

@@ -105,6 +105,6 @@ func Motive(ctx context.Context, plimsoll string, log *slog.Logger) (f MotiveFig
 	}
 	f.Growing = f.Plimsoll.CPU - before.CPU
 	f.Nodes = s.Watch.Tally().Nodes().Ever - nodes
-	f.Divergence, err = divergence(ctx, s.MetricsURL())
+	f.Divergence, err = divergence(ctx, s)
 	return f, err
 }

@@ -45,7 +45,7 @@ func GroupOf(node *corev1.Node) string { return world.GroupOf(node) }
 func templates(groups []Group) ([]byte, error) {
 	list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}}
 	for _, g := range groups {
-		node, err := g.node()
+		node, err := g.Template()
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,8 @@ func templates(groups []Group) ([]byte, error) {
 	return data, nil
 }
 
-func (g Group) node() (corev1.Node, error) {
+// Template is a node of the group, as the kwok provider reads it: its own name is the group's.
+func (g Group) Template() (corev1.Node, error) {
 	resources := corev1.ResourceList{
 		corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 		corev1.ResourcePods:             resource.MustParse("110"),

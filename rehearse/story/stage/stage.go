@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,8 +40,9 @@ type Stage struct {
 	Client  kubernetes.Interface // the administrator's
 	Watch   *Watch
 
-	address  string   // host:port of Plimsoll's metrics; empty before Autoscale
-	page     string   // host:port of its page
+	address  string // host:port of Plimsoll's metrics; empty before Autoscale
+	page     string // host:port of its page
+	plimsoll autoscaler.Setting
 	launched []string // the processes of Plimsoll's, in the order of their start
 }
 
@@ -103,14 +105,32 @@ func (s *Stage) AutoscaleIn(ctx context.Context, binary string, where world.Worl
 		taken[port] = true
 		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	process := autoscaler.Setting{
+	s.plimsoll = autoscaler.Setting{
 		Binary:     binary,
 		Kubeconfig: s.Cluster.PlimsollKubeconfig(),
 		Cloud:      where.Cloud,
 		Address:    s.address,
-		Flags:      append([]string{"--logging-format=json", "--ui-address=" + s.page}, flags...),
-	}.Process()
-	return s.Launch(ctx, process)
+		Page:       s.page,
+	}
+	return s.launchPlimsoll(ctx, flags)
+}
+
+// Restart ends Plimsoll, starts it with other flags in the same world, and returns once it is ready.
+func (s *Stage) Restart(ctx context.Context, flags ...string) error {
+	state, err := s.Cluster.Processes().End(autoscaler.Name)
+	if err != nil {
+		return err
+	}
+	if code := state.ExitCode(); code != 0 {
+		return fmt.Errorf("Plimsoll ended with exit code %d when it was asked to end", code)
+	}
+	return s.launchPlimsoll(ctx, flags)
+}
+
+func (s *Stage) launchPlimsoll(ctx context.Context, flags []string) error {
+	setting := s.plimsoll
+	setting.Flags = append([]string{"--logging-format=json"}, flags...)
+	return s.Launch(ctx, setting.Process())
 }
 
 // Launch starts a process of Plimsoll's, and returns once it is ready.
@@ -118,12 +138,11 @@ func (s *Stage) Launch(ctx context.Context, process supervise.Process) error {
 	if err := s.Cluster.Launch(process); err != nil {
 		return err
 	}
-	s.launched = append(s.launched, process.Name)
+	if !slices.Contains(s.launched, process.Name) {
+		s.launched = append(s.launched, process.Name)
+	}
 	return s.Cluster.Processes().WaitReady(ctx, process.Name)
 }
-
-// MetricsURL is where Plimsoll serves its metrics.
-func (s *Stage) MetricsURL() string { return "http://" + s.address + "/metrics" }
 
 // PageURL is where Plimsoll serves its page.
 func (s *Stage) PageURL() string { return "http://" + s.page + "/" }

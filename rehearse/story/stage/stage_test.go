@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -183,5 +185,28 @@ func TestDeployment(t *testing.T) {
 	}
 	if _, err := (Workload{Name: "w", CPU: "1", Memory: "much"}).Deployment(); err == nil {
 		t.Error("a memory of \"much\" is taken")
+	}
+}
+
+func TestMetricsAreSummed(t *testing.T) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader("# TYPE n counter\nn{a=\"1\"} 2\nn{a=\"2\"} 3\n" +
+		"# TYPE h histogram\nh_bucket{le=\"+Inf\"} 4\nh_sum 1\nh_count 4\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Metrics(families)
+	for _, c := range []struct {
+		name   string
+		labels []string
+		want   float64
+		found  bool
+	}{
+		{"n", nil, 5, true}, {"n", []string{"a", "2"}, 3, true}, {"n", []string{"a", "3"}, 0, false},
+		{"h", nil, 4, true}, {"none", nil, 0, false},
+	} {
+		if got, found := m.Sum(c.name, c.labels...); got != c.want || found != c.found {
+			t.Errorf("%s %v: got %v, %t", c.name, c.labels, got, found)
+		}
 	}
 }
