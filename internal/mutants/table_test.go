@@ -327,6 +327,8 @@ var table = []mutant{
 	{"money: what a plan buys uses up no commitment", "internal/decide/scaleup/expander.go", unit,
 		`if !slices.ContainsFunc(pl.heads, func(h head) bool { return pl.thenOf[h.group] != grown[h.group].nodes }) {`,
 		`if len(grown) > 0 {`},
+	{"a volume that one pod may use is used on many nodes", "internal/decide/scaleup/places.go", unit,
+		` && !pl.w.Exclusive(q.Class)`, ``},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,
 		`if pl.s.Prices.Committed() && pl.first().AsksForLowPrice() {`,
 		`if false {`},

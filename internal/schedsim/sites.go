@@ -29,19 +29,37 @@ func (w *World) barred(c model.ClassID) map[int32]bool {
 func (w *World) settledVolumes(c model.ClassID) bool {
 	claims, namespace, v := w.snap.Classes[c].Spec.Claims, w.snap.Classes[c].Namespace(), &w.snap.Volumes
 	for _, name := range claims {
-		at, found := slices.BinarySearchFunc(v.Claims, name, func(p *corev1.PersistentVolumeClaim, name string) int {
-			return cmp.Or(cmp.Compare(p.Namespace, namespace), cmp.Compare(p.Name, name))
-		})
-		if !found || v.Claims[at].Annotations[bindCompleted] == "" {
+		claim := w.claim(namespace, name)
+		if claim == nil || claim.Annotations[bindCompleted] == "" {
 			return false
 		}
-		at, found = slices.BinarySearchFunc(v.Persistent, v.Claims[at].Spec.VolumeName,
+		at, found := slices.BinarySearchFunc(v.Persistent, claim.Spec.VolumeName,
 			func(p *corev1.PersistentVolume, name string) int { return cmp.Compare(p.Name, name) })
 		if !found || v.Persistent[at].Spec.CSI == nil || readsNames(v.Persistent[at]) {
 			return false
 		}
 	}
 	return len(claims) > 0
+}
+
+// Exclusive reports whether a class has a claim that one pod may use at a time.
+func (w *World) Exclusive(c model.ClassID) bool {
+	return slices.ContainsFunc(w.snap.Classes[c].Spec.Claims, func(name string) bool {
+		claim := w.claim(w.snap.Classes[c].Namespace(), name)
+		return claim != nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
+	})
+}
+
+// claim finds a persistent volume claim, nil if there is none.
+func (w *World) claim(namespace, name string) *corev1.PersistentVolumeClaim {
+	v := &w.snap.Volumes
+	at, found := slices.BinarySearchFunc(v.Claims, name, func(p *corev1.PersistentVolumeClaim, name string) int {
+		return cmp.Or(cmp.Compare(p.Namespace, namespace), cmp.Compare(p.Name, name))
+	})
+	if !found {
+		return nil
+	}
+	return v.Claims[at]
 }
 
 // readsNames reports whether a volume reads what differs between the nodes of a shape.

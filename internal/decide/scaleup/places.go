@@ -13,12 +13,13 @@ import (
 // This file is about groups whose new nodes may differ, by zone or by type.
 
 // packed reports whether the class is bought for by packing: nothing about it depends
-// on other nodes, or on what the cloud makes of a group's new node.
+// on other nodes, or on what the cloud makes of a group's new node. A volume that one pod
+// may use is in use on all nodes.
 func (pl *planner) packed(q *waiting) bool {
 	if known, ok := pl.packs[q.Class]; ok {
 		return known
 	}
-	yes := pl.w.Bulk(q.Class) && !slices.ContainsFunc(pl.heads, func(h head) bool {
+	yes := pl.w.Bulk(q.Class) && !pl.w.Exclusive(q.Class) && !slices.ContainsFunc(pl.heads, func(h head) bool {
 		return pl.w.Choosy(q.Class, h.group) && pl.suits(q.Class, h)
 	})
 	pl.packs[q.Class] = yes
