@@ -112,6 +112,7 @@ bench-e2e: build ## the figures that need a control plane
 # A soak may be played in shards, over several runs: each adds a row to the tally, and what went wrong in its worlds to
 # the sum beside it. Seeds are drawn, or begin with SEED.
 SOAK ?= 1h
+ROUNDS ?= 50
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 TALLY ?= $(CURDIR)/bench/worlds.md
 
@@ -130,14 +131,14 @@ fuzz: ## each fuzz target for a while: make fuzz [FUZZ=1m] [CORPUS=.cache/fuzz]
 		done
 
 .PHONY: soak
-soak: soak-worlds fuzz ## what is too long for `make test`, with fresh seeds: make soak [SOAK=1h] [SEED=...]
+soak: soak-worlds fuzz ## what is too long for `make test`, with fresh seeds: make soak [SOAK=1h] [SEED=...] [ROUNDS=50]
 	$(GOTEST) -timeout 60m -run Plan ./internal/decide/... -rapid.checks=20000
 	$(GOTEST) -timeout 60m -run RefusalsAreThePlugins ./internal/schedsim -rapid.checks=120000
 	$(GOTEST) -timeout 60m -run RandomPools ./internal/sim -sim.pools=1000
 	$(GOTEST) -timeout 60m -run TestScenarios ./internal/sim -sim.from=large
 	$(MAKE) build
 	cd rehearse && $(GOTEST) -timeout 30m -run TestAWSScripts/outage ./e2e -aws.outage=5m
-	cd rehearse && $(GOTEST) -timeout 120m -run TestScripts/churn ./e2e -churn.rounds=12 -churn.seed=100
+	bin/rehearse exact --rounds $(ROUNDS) --seed $(SEED)
 
 .PHONY: soak-worlds
 soak-worlds: ## fresh random worlds alone: make soak-worlds [SOAK=1h] [SEED=...] [HARDER=true]

@@ -81,7 +81,6 @@ const slow = 500 * time.Millisecond
 //	nodegroup NAME [KEY=VALUE ...]   where AWS is the cloud: declare an EKS node group, see aws_test.go
 //	aws VERB ...                     look at the simulated AWS or disturb it, see aws_test.go
 //	workers NAME [KEY=VALUE ...]     where Cluster API makes the nodes: make a group of Machines, see workers_test.go
-//	churn                            play rounds of random applications that grow and shrink, see churn_test.go
 //	capi VERB ...                    look at Cluster API's objects or change them, see clusterapi_test.go
 //
 // Each waits at most a minute, or as long as -within=DURATION says, and fails
@@ -128,7 +127,6 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"aws":       command(1, (*world).cmdAWS),
 	"workers":   command(1, (*world).cmdWorkers),
 	"capi":      command(1, (*world).cmdCAPI),
-	"churn":     command(0, (*world).cmdChurn),
 }
 
 // call is one line of a script.

@@ -33,10 +33,16 @@ func shippedPlimsoll(t *testing.T) string {
 // demoProgram starts `rehearse demo` and returns what it writes to its output.
 func demoProgram(t *testing.T, args ...string) (*program, *lockedBuffer) {
 	t.Helper()
+	return startProgram(t, append([]string{"demo"}, args...)...)
+}
+
+// startProgram starts rehearse and returns what it writes to its output.
+func startProgram(t *testing.T, args ...string) (*program, *lockedBuffer) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), storyLimit)
 	t.Cleanup(cancel)
 	p := &program{t: t, home: t.TempDir(), stderr: &lockedBuffer{}, ended: make(chan error, 1)}
-	plain := command(p.home, append([]string{"demo"}, args...)...)
+	plain := command(p.home, args...)
 	p.cmd = exec.CommandContext(ctx, plain.Path, plain.Args[1:]...)
 	p.cmd.Env = plain.Env
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
@@ -234,11 +240,14 @@ func TestDemoTellsHowPlimsollDied(t *testing.T) {
 	p.leavesNothing(nil)
 }
 
-func TestDemoAndBenchRefuseBeforeTheyStart(t *testing.T) {
+func TestCommandsRefuseBeforeTheyStart(t *testing.T) {
 	for want, args := range map[string][]string{
 		`there is no story "war"; there are growth, affinity, eks, eks-anywhere, explain, money and gardener`: {"demo", "--story=war", "--plimsoll", "/bin/true"},
 		"the plimsoll binary is not there":                           {"demo", "--plimsoll", "/no/such/binary"},
 		`there is no measurement "all"; there are growth, motive, i`: {"bench", "--only=all"},
+		"--rounds: 0 is less than 1":                                 {"exact", "--rounds=0"},
+		"plimsoll binary is not there":                               {"exact", "--plimsoll", "/no/such/binary"},
+		`unknown command "9" for "rehearse exact"`:                   {"exact", "9"},
 	} {
 		home := t.TempDir()
 		out, err := command(home, args...).CombinedOutput()

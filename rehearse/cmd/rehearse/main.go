@@ -26,7 +26,7 @@ from their Go modules, and Plimsoll beside them. Nothing else need be installed.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(), demoCommand(), benchCommand(), kubectlCommand())
+	root.AddCommand(upCommand(), demoCommand(), benchCommand(), exactCommand(), kubectlCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "rehearse:", err)
 		os.Exit(1)

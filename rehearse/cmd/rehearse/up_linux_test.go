@@ -135,15 +135,16 @@ func (p *program) children() map[string]int {
 			continue
 		}
 		folder := filepath.Dir(path)
-		args, err := os.ReadFile(filepath.Join(folder, "cmdline"))
-		if err != nil {
-			continue
+		line, err := os.ReadFile(filepath.Join(folder, "cmdline"))
+		args := strings.Split(string(line), "\x00")
+		if err != nil || len(args) < 3 {
+			continue // it has ended, or has not begun
 		}
 		pid, err := strconv.Atoi(filepath.Base(folder))
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		found[strings.Split(string(args), "\x00")[2]] = pid
+		found[args[2]] = pid
 	}
 	return found
 }
