@@ -63,6 +63,8 @@ var table = []mutant{
 		`case v.Wanted && (d.Stage == model.Evicting || v.Replaced):`, `case false:`},
 	{"a node of a move that pods want goes again at once", "internal/removal/next.go", unit,
 		`d.Stage == model.Evicting || v.Replaced`, `d.Stage == model.Evicting`},
+	{"L7: a node is bought beside one that is half emptied", "internal/decide/reserve/reserve.go", unit,
+		`case o.View.Replacement != "",`, `case false,`},
 	{"L7: the taint is kept where pending pods fit", "internal/removal/next.go", unit, `case v.Wanted:`, `case false:`},
 	{"services lose pods while no controller works", "internal/removal/failure.go", unit | play,
 		`|| !mayMake(d) {`, `|| !mayMake(d) && false {`},
