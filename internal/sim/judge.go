@@ -187,7 +187,7 @@ func (j *judge) node(old, n *corev1.Node) {
 	fresh := old == nil || old.UID != n.UID
 	if fresh || j.adopted {
 		e := check.Event{What: check.NodeIs, Node: n.Name, CPU: n.Status.Allocatable.Cpu().MilliValue(),
-			Memory: n.Status.Allocatable.Memory().Value()}
+			Memory: n.Status.Allocatable.Memory().Value(), Cores: n.Status.Capacity.Cpu().MilliValue()}
 		if m := j.w.standsFor(n.Name); m != nil {
 			e.Machine, e.Differs, e.Drifted = string(m.instance), differs(m.group.template.Node, n), m.drifted
 		}

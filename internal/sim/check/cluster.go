@@ -208,6 +208,7 @@ func (t *truth) applyNode(e *Event) {
 				empty: e.At, daemons: map[string]int{}}
 			t.nodes[e.Node] = n
 		}
+		n.cores = max(e.CPU, e.Cores)
 		n.machine, n.differs, n.drifted = e.Machine, e.Differs, e.Drifted
 		if m := t.machines[e.Machine]; m != nil {
 			m.node, m.had, m.lost, m.unseen = e.Node, !e.Drifted, time.Time{}, false

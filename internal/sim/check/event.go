@@ -33,8 +33,8 @@ const (
 
 // The facts about the cluster.
 const (
-	// NodeIs: a node is there: Node Machine CPU Memory; Differs: not as its group says; Drifted: its id is
-	// not that of its machine.
+	// NodeIs: a node is there: Node Machine CPU Memory, and Cores if its capacity is more than pods may use; Differs: not
+	// as its group says; Drifted: its id is not that of its machine.
 	NodeIs      What = "node"
 	NodeReady   What = "ready"
 	NodeUnready What = "unready"
@@ -149,7 +149,7 @@ type Event struct {
 	Group, Pool, Machine, Node, Pod, Workload, Class string
 	Process, Call, Verb, Name, Controller, Safe      string
 	N, From, To, Min, Max                            int
-	CPU, Memory                                      int64
+	CPU, Memory, Cores                               int64
 	Price                                            float64
 	When                                             time.Time
 	Grace                                            time.Duration

@@ -163,6 +163,7 @@ type machine struct {
 type node struct {
 	name, machine      string
 	cpu, memory        int64
+	cores              int64 // of its capacity, thousandths
 	made               time.Time
 	used, wasLow       time.Time // since when its pods use more than the threshold, and since when they used less before
 	ready, ever        bool
@@ -454,7 +455,7 @@ func (t *truth) size() (nodes int, cpu, memory int64) {
 	}
 	for _, n := range t.nodes {
 		if n.machine == "" {
-			nodes, cpu, memory = nodes+1, cpu+n.cpu, memory+n.memory
+			nodes, cpu, memory = nodes+1, cpu+n.cores, memory+n.memory
 		}
 	}
 	return nodes, cpu, memory
@@ -466,7 +467,7 @@ func (t *truth) looks() (nodes int, cpu, memory int64) {
 	nodes, cpu, memory = t.size()
 	for _, n := range t.nodes {
 		if n.drifted {
-			nodes, cpu, memory = nodes+1, cpu+n.cpu, memory+n.memory
+			nodes, cpu, memory = nodes+1, cpu+n.cores, memory+n.memory
 		}
 	}
 	return nodes, cpu, memory
