@@ -397,9 +397,9 @@ var table = []mutant{
 	{"not ready: a node that is ready again goes", "internal/decide/scaledown/moves.go", unit,
 		`case m.Reason == model.NodeUnready && f.Snapshot.Nodes[c.node].Kind == model.Ready:`,
 		`case false:`},
-	{"move: nothing is bought for the order in which its pods come", "internal/decide/scaleup/buy.go", unit,
-		`if left == 0 && !pl.holdInTurn(pods, before) {`,
-		`if _ = before; left < 0 {`},
+	{"interruption: a pod is planned back onto the node that it left", "internal/decide/reserve/reserve.go", unit,
+		`InterruptedBy(&r.policy.Moves, r.snap.Nodes[o.Node]) != ""`,
+		`InterruptedBy(&r.policy.Moves, r.snap.Nodes[o.Node]) == "x"`},
 	{"interruption: a node goes that is given back at once in an unhealthy cluster", "internal/decide/scaledown/start.go",
 		unit, `	if v := b.unhealthyWithout([]*candidate{c}); v != nil {
 		return v

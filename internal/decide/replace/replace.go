@@ -230,6 +230,7 @@ func (f *finder) try(list []candidate) bool {
 		m.Pods += len(c.Moving)
 		m.pain += c.pain
 		m.first = m.first || c.first
+		pods = append(pods, c.Housed...)
 		groups = append(groups, f.s.Nodes[c.Node].Group)
 		if n := f.s.Nodes[c.Node]; f.s.Spot(n) || !n.DrainedBy().IsZero() {
 			m.spot, m.grace = m.spot || f.s.Spot(n), max(m.grace, f.grace(c.Moving))
@@ -237,10 +238,6 @@ func (f *finder) try(list []candidate) bool {
 	}
 	if m.due == nil && f.Search.MayGo(m.nodes) != nil {
 		return false
-	}
-	inTurn := slices.SortedFunc(slices.Values(list), func(a, b candidate) int { return int(a.Node - b.Node) })
-	for i := range inTurn { // that is how they will be emptied
-		pods = append(pods, inTurn[i].Housed...)
 	}
 	mark, size := f.World.Mark(), f.World.Size()
 	for i := range list {

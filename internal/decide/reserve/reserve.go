@@ -89,6 +89,7 @@ func (r *Room) PlaceBegun() {
 			o.View.Unsure = true
 		case stuck != nil:
 			o.View.Homeless = NoPlace(r.snap, o.Moving, stuck)
+		case r.snap.InterruptedBy(&r.policy.Moves, r.snap.Nodes[o.Node]) != "": // its machine goes in any case
 		case o.View.Replacement != "",
 			!slices.ContainsFunc(o.Moving, func(p *model.Pod) bool { return p.Flags&model.Terminating == 0 }):
 			r.World.Return(o.Node) // a rollback costs less than another node

@@ -231,20 +231,25 @@ func (f *finder) housed(c *candidate) []model.Batch {
 	return reserve.Batches(f.Snapshot, c.housed)
 }
 
-// doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when.
-func doubts(s *model.Snapshot) map[model.ClassID]time.Time {
-	out := map[model.ClassID]time.Time{}
+// doubts are the classes that the scheduler leaves waiting on nodes that they fit, and since when; and when the next
+// one is among them, zero if none will be.
+func doubts(s *model.Snapshot) (out map[model.ClassID]time.Time, next time.Time) {
+	out = map[model.ClassID]time.Time{}
 	for i := range s.Pending {
 		q := &s.Pending[i]
 		d, ok := model.Doubt{Since: q.Oldest}, q.Awaits
 		if !ok && len(s.Doubts) > 0 {
 			d, ok = s.Doubts[s.Classes[q.Class].Digest()]
 		}
-		if ok && !d.Counts().After(s.Now) {
+		switch at := d.Counts(); {
+		case !ok:
+		case !at.After(s.Now):
 			out[q.Class] = d.Since
+		case next.IsZero() || at.Before(next):
+			next = at
 		}
 	}
-	return out
+	return out, next
 }
 
 // disputed keeps pods where they run if the scheduler leaves others like them waiting: what would come

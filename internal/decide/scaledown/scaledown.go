@@ -101,13 +101,14 @@ func Find(in Input) *Search {
 	s := in.Snapshot
 	f := &finder{
 		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
-		minimums: newMinimums(s, in.Policy.ScaleDown), doubts: doubts(s), moves: make([]model.MovePolicy, len(s.Groups)),
+		minimums: newMinimums(s, in.Policy.ScaleDown), moves: make([]model.MovePolicy, len(s.Groups)),
 		allowed: in.Room.Rules.Budgets(),
 	}
 	for i := range s.Groups {
 		f.moves[i] = in.Policy.Moves.Of(&s.Groups[i])
 	}
 	f.before = f.minimums.clone()
+	f.doubts, f.wake = doubts(s)
 	f.promise()
 	f.takeOver()
 	// 1. Which nodes may go at all, as far as the node itself tells?

@@ -162,19 +162,14 @@ func (b *Buyer) buy(pl *planner, pods []model.Batch, without []int, steps int) (
 	for _, q := range list {
 		_, q.left, _ = b.w.Place(q.Class, q.left, schedsim.OnReady, pl.stepsLeft())
 	}
-	before := pl.stage(list)
 	pl.growFor(list)
-	left = pl.leftOver(list)
-	if left == 0 && !pl.holdInTurn(pods, before) {
-		left = 1
-	}
 	nodes = map[int]int{}
 	for i := range pl.grown {
 		if n := pl.grown[i].nodes; n > 0 {
 			nodes[i] = n
 		}
 	}
-	return nodes, left
+	return nodes, pl.leftOver(list)
 }
 
 // Take counts nodes as bought, and says what they cost by the hour.

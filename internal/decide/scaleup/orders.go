@@ -65,77 +65,9 @@ func (pl *planner) orders(p *purchase, bulk []*waiting) [][]run {
 	return [][]run{planned, reversed, inQueue}
 }
 
-// holdInTurn buys what pods need beside that come one old node after the other, in the order of the batches, and says
-// whether it can: no removal begins whose pods have no room, so that a move would stop before its last node, with more
-// nodes there than before. Pods that found room on nodes that are there are left out.
-func (pl *planner) holdInTurn(pods []model.Batch, since stage) bool {
-	lots, _ := pl.lots(pl.w.Since(since.mark))
-	if len(lots) == 0 || slices.ContainsFunc(pl.heads, func(h head) bool {
-		return pl.w.Landing(h.group) != nil && pl.grown[h.group].nodes > since.grown[h.group].nodes
-	}) {
-		return true // where the cloud picks what comes, no order is known to do
-	}
-	price := pl.aim(batches(lots))
-	if price == nil {
-		price = aNode
-	}
-	p := pl.purchase(lots, pl.heads, price, since.limits.most)
-	order := p.inTurn(pods)
-	for pl.stepsLeft() > 0 {
-		more, any := pl.lack(p, since, order)
-		if !any {
-			return true
-		}
-		plan, ok := pl.pack(more, 0)
-		if !ok || slices.Max(append(plan.Unplaced, 0)) > 0 {
-			return false
-		}
-		for _, pattern := range plan.Patterns {
-			left := pattern.Nodes
-			for _, d := range pl.deal(p.kinds[pattern.Type], p.pods(pattern), pattern.Nodes) {
-				pl.limits.take(d.group, d.nodes)
-				pl.record(d.group, d.nodes, "")
-				pl.addNodes(d.template, d.nodes)
-				left -= d.nodes
-			}
-			if left > 0 {
-				return false
-			}
-		}
-	}
-	return false
-}
-
-// inTurn is the order of some batches, as far as their pods are in the purchase.
-func (p *purchase) inTurn(pods []model.Batch) (order []run) {
-	left := make([]int, len(p.lots))
-	for i := range p.lots {
-		left[i] = p.lots[i].count
-	}
-	for _, b := range pods {
-		for i := range p.lots {
-			if n := min(b.Count, left[i]); n > 0 && p.lots[i].class == b.Class {
-				order, left[i], b.Count = append(order, run{i, n}), left[i]-n, b.Count-n
-			}
-		}
-	}
-	return order
-}
-
 // unbound is the price of the nodes that pods still need which found no place on those that were bought since a
 // stage, in the worst of the orders.
 func (pl *planner) unbound(p *purchase, since stage, orders [][]run) (worst int64) {
-	for _, order := range orders {
-		if more, any := pl.lack(p, since, order); any {
-			plan, _ := pl.pack(more, 0)
-			worst = max(worst, plan.Price)
-		}
-	}
-	return worst
-}
-
-// lack is what finds no place on the nodes that were bought since a stage, in an order, and whether anything does.
-func (pl *planner) lack(p *purchase, since stage, order []run) (more *purchase, any bool) {
 	nodes, count := make([]int, len(p.kinds)), 0
 	for i, kind := range p.kinds {
 		for _, h := range kind {
@@ -143,17 +75,24 @@ func (pl *planner) lack(p *purchase, since stage, order []run) (more *purchase, 
 		}
 		count += nodes[i]
 	}
-	if len(order)*count > bindLooks {
-		return nil, false
+	for _, order := range orders {
+		if len(order)*count > bindLooks {
+			continue
+		}
+		more := *p
+		more.Problem.Classes = slices.Clone(p.Classes)
+		any := false
+		for i, left := range p.bind(order, nodes) {
+			more.Problem.Classes[i].Count = left
+			any = any || left > 0
+		}
+		pl.w.Looked(len(order) * count)
+		if any {
+			plan, _ := pl.pack(&more, 0)
+			worst = max(worst, plan.Price)
+		}
 	}
-	rest := *p
-	rest.Problem.Classes = slices.Clone(p.Classes)
-	for i, left := range p.bind(order, nodes) {
-		rest.Problem.Classes[i].Count = left
-		any = any || left > 0
-	}
-	pl.w.Looked(len(order) * count)
-	return &rest, any
+	return worst
 }
 
 // bind puts pods onto so many nodes of each type, each where the scheduler's scores are highest. It says how many
