@@ -57,6 +57,7 @@ func configPrintCommand() *cobra.Command {
 	flags := allFlags(cmd.Flags())
 	help(cmd, func() string { return ownHelp(cmd, []string{"output", "changed"}) + flags.Help() })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		flags.Elsewhere()
 		s, err := configured(cmd, flags)
 		if s == nil {
 			return err
@@ -107,6 +108,7 @@ func orDash(text string) string {
 func readAlone(file string) (*config.Flags, config.Config, []string, error) {
 	set := pflag.NewFlagSet("config", pflag.ContinueOnError)
 	flags := allFlags(set)
+	flags.Elsewhere()
 	if err := set.Set("config", file); err != nil {
 		return nil, config.Config{}, nil, err
 	}
@@ -296,6 +298,7 @@ file says beyond flags stays, with its comments.`,
 	flags := allFlags(cmd.Flags())
 	help(cmd, flags.Help)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		flags.Elsewhere()
 		s, err := configured(cmd, flags)
 		if s == nil {
 			return err

@@ -50,7 +50,7 @@ func other(t *testing.T, flag, kind, def string) string {
 		"mode": "observe", "cloud-provider": "aws", "kube-api-content-type": "application/json", "expander": "random",
 		"cores-total": "1:5", "memory-total": "1:5", "consolidation": "WhenEmpty", "drain-priority-config": "0:60",
 		"leader-elect-lease-duration": "20s", "leader-elect-renew-deadline": "11s", "logging-format": "json",
-		"ui-address": "", "address": ":1",
+		"ui-address": "", "address": ":1", "replace-after": "1h", "replace-unready-after": "1h",
 	}
 	if v, ok := samples[flag]; ok {
 		return strconv.Quote(v)

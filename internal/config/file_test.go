@@ -239,6 +239,7 @@ func TestMistakesInPolicies(t *testing.T) {
 		{`{name: a, groups: [b], moves: {interruptionWeight: -1}}`, `moves.interruptionWeight: -1 is below 0`},
 		{`{name: a, groups: [b], moves: {minSavingsShare: 1.1}}`, `moves.minSavingsShare: 1.1 is above 1`},
 		{`{name: a, groups: [b], moves: {replaceAfter: 5s}}`, `moves.replaceAfter: 5s is below 1m`},
+		{`{name: a, groups: [b], moves: {replaceUnreadyAfter: 5s}}`, `moves.replaceUnreadyAfter: 5s is below 1m`},
 		{`{name: a, groups: [b], moves: {replaceConditions: [Ready]}}`, `moves.replaceConditions: Ready is true of nodes`},
 		{`{name: a, groups: [b], moves: {replaceInterrupted: [Ready]}}`, `moves.replaceInterrupted: Ready is true of nodes`},
 		{`{name: a, groups: [b], headroom: {nodes: some}}`, `headroom.nodes: "some" is neither a number`},

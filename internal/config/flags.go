@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -53,6 +54,8 @@ type Flags struct {
 
 	ignoreUnsupported bool
 	withoutProvider   bool
+	elsewhere         bool
+	notHere           []string // files that were not read, and need not be
 	servingHidden     bool
 }
 
@@ -354,6 +357,9 @@ func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 // called.
 func (f *Flags) WithoutProvider() { f.withoutProvider = true }
 
+// Elsewhere has the configuration be for another machine: a file that it names need not be on this one.
+func (f *Flags) Elsewhere() { f.elsewhere = true }
+
 // sectionsThatDecide are the titles of those whose flags have a part in what is bought and removed,
 // whatever the provider is.
 var sectionsThatDecide = append([]string{"Loop"}, sectionsThatReload...)
@@ -478,7 +484,7 @@ func (f *Flags) Config() (Config, []string, error) {
 		return Config{}, nil, err
 	}
 	c.Policy.Share(c.Loop.Steps(model.StepsPerSecond))
-	warnings := append(f.warnings(c.Cloud), doubtful(&c)...)
+	warnings := slices.Concat(f.warnings(c.Cloud), doubtful(&c), f.notHere)
 	if f.document != nil {
 		warnings = append(warnings, f.idle()...)
 		warnings = append(warnings, odd(f.document, &c.Policy.Groups, c.Policy.Budgets, cmp.Or(f.at, time.Now()))...)
@@ -515,7 +521,12 @@ func (f *Flags) wrong(c *Config, misread error) error {
 	if c.Prices.File != "" {
 		prices, err := ReadPrices(c.Prices.File)
 		if err != nil {
-			read = append(read, fmt.Errorf("--price-file: %w", err))
+			at := f.placed(flagError{flag: "price-file", text: err.Error()})
+			if f.notHere = nil; f.elsewhere && errors.Is(err, fs.ErrNotExist) {
+				f.notHere = []string{fmt.Sprintf("%s: it was not checked", at)}
+			} else {
+				read = append(read, at)
+			}
 		}
 		c.Prices.First = prices
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -77,11 +78,12 @@ func (f *Flags) checkMoves(m *model.MovePolicy, wrong func(flag, format string, 
 	if m.MinSavingsShare > 1 {
 		wrong("min-savings-share", "%v is above 1, which is all that the nodes cost", m.MinSavingsShare)
 	}
-	if m.ExpireAfter < 0 {
-		wrong("replace-after", "%s is below 0", m.ExpireAfter)
-	}
-	if m.UnreadyAfter < 0 {
-		wrong("replace-unready-after", "%s is below 0", m.UnreadyAfter)
+	for flag, after := range map[string]time.Duration{
+		"replace-after": m.ExpireAfter, "replace-unready-after": m.UnreadyAfter,
+	} {
+		if after != 0 && after < time.Minute {
+			wrong(flag, "%s is below 1m, and not 0", after)
+		}
 	}
 	if slices.Contains(m.Unsound, string(corev1.NodeReady)) {
 		wrong("replace-conditions", "%s is true of nodes that are well", corev1.NodeReady)

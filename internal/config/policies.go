@@ -284,11 +284,8 @@ func (r *policyReader) moves(path string, m *v1alpha1.GroupMoves) (out policy.Mo
 		r.wrong(path+".minSavingsShare", "%v is above 1, which is all that the nodes cost", *m.MinSavingsShare)
 	}
 	out.Stay = r.time(path+".stay", m.Stay, 0)
-	if out.ExpireAfter = r.time(path+".replaceAfter", m.ReplaceAfter, 0); out.ExpireAfter != nil &&
-		*out.ExpireAfter > 0 && *out.ExpireAfter < time.Minute {
-		r.wrong(path+".replaceAfter", "%s is below 1m, and not 0", *out.ExpireAfter)
-	}
-	out.UnreadyAfter = r.time(path+".replaceUnreadyAfter", m.ReplaceUnreadyAfter, 0)
+	out.ExpireAfter = r.age(path+".replaceAfter", m.ReplaceAfter)
+	out.UnreadyAfter = r.age(path+".replaceUnreadyAfter", m.ReplaceUnreadyAfter)
 	out.Return = m.ReturnToPreferred
 	out.Drifted, out.Unsound = m.ReplaceDrifted, m.ReplaceConditions
 	if m.ReplaceConditions != nil && slices.Contains(*m.ReplaceConditions, string(corev1.NodeReady)) {
@@ -300,6 +297,15 @@ func (r *policyReader) moves(path string, m *v1alpha1.GroupMoves) (out policy.Mo
 		r.wrong(path+".replaceInterrupted", "%s is true of nodes that are well", corev1.NodeReady)
 	}
 	return out
+}
+
+// age is after what time nodes are replaced: 0 for never, and else not so short that all are, again and again.
+func (r *policyReader) age(path, text string) *time.Duration {
+	after := r.time(path, text, 0)
+	if after != nil && *after > 0 && *after < time.Minute {
+		r.wrong(path, "%s is below 1m, and not 0", *after)
+	}
+	return after
 }
 
 func (r *policyReader) amount(path string, v *float64) *float64 {
@@ -352,9 +358,16 @@ func odd(doc *v1alpha1.Document, set *policy.Set, budgets []budget.Budget, now t
 	return out
 }
 
+// overlapLooks is how many changes of windows are looked at in each policy, and fewestLooks at how many of two windows
+// at least: with more windows, not all pairs are looked at. A file may have many, and is read again while the loop
+// waits.
+const overlapLooks, fewestLooks = 20_000, 50
+
 // overlaps says which windows of a policy contradict each other, or its size, and which one counts then.
 func overlaps(p *policy.Policy, now time.Time, say func(at int, format string, args ...any)) {
 	above := func(least, most *int) bool { return least != nil && most != nil && *least > *most }
+	pairs := max(1, len(p.Schedule)*(len(p.Schedule)-1)/2)
+	looks, left := max(overlapLooks/pairs, fewestLooks), overlapLooks
 	for i, later := range p.Schedule {
 		if most := p.Size.Max; above(later.Min, most) && later.Max == nil {
 			say(i, "min %d is above the max of size, %d, which wins", *later.Min, *most)
@@ -363,7 +376,10 @@ func overlaps(p *policy.Policy, now time.Time, say func(at int, format string, a
 			say(i, "max %d is below the min of size, %d, and wins", *later.Max, *least)
 		}
 		for j, earlier := range p.Schedule[:i] {
-			at, both := window.Together(earlier.Window, later.Window, now)
+			if left -= looks; left < 0 {
+				break
+			}
+			at, both := window.Together(earlier.Window, later.Window, now, looks)
 			if !both {
 				continue
 			}

@@ -27,14 +27,14 @@ type PriceFile struct {
 	// Currency is that of all amounts, such as USD.
 	Currency string `yaml:"currency"`
 	// Groups are prices of a node by its group.
-	Groups map[string]float64 `yaml:"groups"`
+	Groups map[string]*float64 `yaml:"groups"`
 	// Instances are prices of a node by its type, and by zone and capacity type where these count.
 	Instances []InstancePrice `yaml:"instances"`
 	// PerCore and PerGiB make a price for nodes that have no other.
 	PerCore *float64 `yaml:"perCore"`
 	PerGiB  *float64 `yaml:"perGiB"`
 	// PerUnit are prices of one of an extended resource, such as nvidia.com/gpu, that a node has beside these.
-	PerUnit map[string]float64 `yaml:"perUnit"`
+	PerUnit map[string]*float64 `yaml:"perUnit"`
 	// Commitments are prices that hold for the first few only.
 	Commitments []CommitmentPrice `yaml:"commitments"`
 }
@@ -162,6 +162,14 @@ func checkPrice(field string, price float64) error {
 	return nil
 }
 
+// priceOf is a price of a map. One that is left empty is not zero.
+func priceOf(field string, price *float64) (float64, error) {
+	if price == nil {
+		return 0, fmt.Errorf("%s: the price is missing", field)
+	}
+	return *price, checkPrice(field, *price)
+}
+
 // Prices checks what a price file says. Each mistake names its field.
 func (f *PriceFile) Prices() (*model.Prices, error) {
 	out := &model.Prices{Currency: f.Currency, PerCore: f.PerCore, PerGiB: f.PerGiB}
@@ -181,8 +189,9 @@ func (f *PriceFile) Prices() (*model.Prices, error) {
 		if id == "" {
 			wrong(errors.New("groups: a price without a name"))
 		}
-		wrong(checkPrice("groups."+id, f.Groups[id]))
-		out.Groups[provider.GroupID(id)] = f.Groups[id]
+		price, err := priceOf("groups."+id, f.Groups[id])
+		wrong(err)
+		out.Groups[provider.GroupID(id)] = price
 	}
 	seen := map[provider.Price]bool{}
 	for i, in := range f.Instances {
@@ -234,11 +243,12 @@ func (f *PriceFile) parts(out *model.Prices, wrong func(error)) {
 		if errs := validation.IsQualifiedName(name); len(errs) > 0 || !strings.Contains(name, "/") {
 			wrong(fmt.Errorf("perUnit: %q is no extended resource, such as nvidia.com/gpu", name))
 		}
-		wrong(checkPrice("perUnit."+name, f.PerUnit[name]))
+		price, err := priceOf("perUnit."+name, f.PerUnit[name])
+		wrong(err)
 		if out.PerUnit == nil {
 			out.PerUnit = map[corev1.ResourceName]float64{}
 		}
-		out.PerUnit[corev1.ResourceName(name)] = f.PerUnit[name]
+		out.PerUnit[corev1.ResourceName(name)] = price
 	}
 }
 

@@ -77,13 +77,13 @@ func TestKarpenterMistakes(t *testing.T) {
 func TestWhatKarpenterHasNot(t *testing.T) {
 	got, err := Translate([]byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p, uid: u}\n"+
 		"spec: {wieght: 3, template: {spec: {nodeClassRef: {group: g, kind: k, name: n}, expireAfetr: 1h,\n"+
-		"requirements: [{key: kubernetes.io/arch, operator: NotIn, values: [arm64]}]}}}\nstatus: {nodes: 3}\n"), settings)
+		"requirements: [{key: kubernetes.io/arch, operator: Gt, values: [\"1\"]}]}}}\nstatus: {nodes: 3}\n"), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := strings.Join(got.Notes.Lost, "\n")
 	for _, want := range []string{"NodePool p: spec.template.spec.expireAfetr is no field", "NodePool p: spec.wieght",
-		"NodePool p: requirements[0], kubernetes.io/arch not in arm64, does not say which groups to make: they are " +
+		"NodePool p: requirements[0], kubernetes.io/arch > 1, does not say which groups to make: they are " +
 			"p-on-demand-amd64*"} {
 		if !strings.Contains(lost, want) {
 			t.Errorf("want %q in\n%s", want, lost)
@@ -91,6 +91,32 @@ func TestWhatKarpenterHasNot(t *testing.T) {
 	}
 	if len(got.Notes.Lost) != 3 {
 		t.Errorf("more is told:\n%s", lost)
+	}
+}
+
+// TestKarpenterGroups: all requirements on a label hold together, and where no value is left there is no group. A limit
+// of 0 switches a NodePool off.
+func TestKarpenterGroups(t *testing.T) {
+	const arch, capacity = "key: kubernetes.io/arch, ", "key: karpenter.sh/capacity-type, "
+	for spec, want := range map[string]string{
+		"template: {spec: {requirements: [{" + arch + "operator: NotIn, values: [amd64]}]}}":         "- p-on-demand-arm64*\n  m",
+		"template: {spec: {requirements: [{" + capacity + "operator: NotIn, values: [on-demand]}]}}": "- p-reserved-amd64*\n  - p-spot-amd64*\n  m",
+		"template: {spec: {requirements: [{" + arch + "operator: Exists}]}}":                         "- p-on-demand-amd64*\n  - p-on-demand-arm64*\n  m",
+		"template: {spec: {requirements: [{" + arch + "operator: In, values: [arm64, amd64]}, {" + arch +
+			"operator: In, values: [arm64]}]}}": "- p-on-demand-arm64*\n  m",
+		"limits: {cpu: 0}": "    max: 0\n",
+	} {
+		got, err := Translate([]byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {"+spec+"}\n"),
+			settings)
+		if text := string(got.Text); err != nil || !strings.Contains(text, want) || strings.Contains(text, "coresTotal") {
+			t.Errorf("%s: %v, want %q in\n%s", spec, err, want, text)
+		}
+	}
+	got, err := Translate([]byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\n"+
+		"spec: {template: {spec: {requirements: [{"+arch+"operator: In, values: [arm64]}, {"+arch+
+		"operator: NotIn, values: [arm64]}]}}}\n"), settings)
+	if lost := strings.Join(got.Notes.Lost, "\n"); err != nil || !strings.Contains(lost, "exclude each other") {
+		t.Errorf("%v; told as lost:\n%s", err, lost)
 	}
 }
 

@@ -34,7 +34,9 @@ func (k *karpenter) translate(Settings) error {
 	k.config = v1alpha1.Configuration{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind}
 	weighed := false
 	for _, p := range k.pools {
-		k.config.Policies = append(k.config.Policies, k.policy(p))
+		if len(p.groups()) > 0 {
+			k.config.Policies = append(k.config.Policies, k.policy(p))
+		}
 		weighed = weighed || p.Spec.Weight != nil
 		k.tellLost(p)
 	}
@@ -70,6 +72,9 @@ func (k *karpenter) policy(p *nodePool) v1alpha1.Policy {
 	}
 	if node.ExpireAfter == never {
 		out.Moves.ReplaceAfter = "0s"
+	}
+	if p.off() {
+		out.Size = &v1alpha1.Size{Max: new(int64)}
 	}
 	if d.ConsolidateAfter != never {
 		out.ScaleDown = &v1alpha1.GroupScaleDown{UnneededTime: cmp.Or(d.ConsolidateAfter, "0s")}
@@ -112,8 +117,8 @@ type nodeGroup struct{ name, capacity, arch string }
 // groups parts a NodePool by capacity type and architecture: a node group has one of each.
 func (p *nodePool) groups() []nodeGroup {
 	var out []nodeGroup
-	for _, capacity := range p.values(labelCapacity, "on-demand") {
-		for _, arch := range p.values(corev1.LabelArchStable, "amd64") {
+	for _, capacity := range p.values(labelCapacity) {
+		for _, arch := range p.values(corev1.LabelArchStable) {
 			out = append(out, nodeGroup{p.Metadata.Name + "-" + capacity + "-" + arch, capacity, arch})
 		}
 	}
@@ -129,14 +134,45 @@ func (p *nodePool) groupNames() []string {
 	return out
 }
 
-// values are those that a label may have, by the requirements; def where they name none.
-func (p *nodePool) values(label, def string) []string {
+// choices are the values that a label of which a group has one may have, the usual one first.
+var choices = map[string][]string{
+	labelCapacity:          {"on-demand", "spot", "reserved"},
+	corev1.LabelArchStable: {"amd64", "arm64"},
+}
+
+// values are those that a label of a group may have, by all requirements together: the usual one where they name none.
+// None is left where they exclude each other.
+func (p *nodePool) values(label string) []string {
+	all, said := choices[label], false
 	for _, r := range p.Spec.Template.Spec.Requirements {
-		if r.Key == label && r.Operator == "In" && len(r.Values) > 0 {
-			return slices.Sorted(slices.Values(r.Values))
+		if r.Key != label {
+			continue
+		}
+		switch is := func(v string) bool { return slices.Contains(r.Values, v) }; {
+		case r.Operator == "In" && !said:
+			all, said = slices.Clone(r.Values), true
+		case r.Operator == "In":
+			all = slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !is(v) })
+		case r.Operator == "NotIn":
+			all, said = slices.DeleteFunc(slices.Clone(all), is), true
+		case r.Operator == "Exists":
+			said = true
 		}
 	}
-	return []string{def}
+	if !said {
+		all = all[:1]
+	}
+	return slices.Compact(slices.Sorted(slices.Values(all)))
+}
+
+// off reports whether a NodePool is switched off: it may have nothing.
+func (p *nodePool) off() bool {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q, there := p.Spec.Limits[string(name)]; there && q.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // limits are the cluster's, where each NodePool has one: then the sum holds. A sum that is more than the largest
@@ -151,7 +187,7 @@ func (k *karpenter) limits() {
 			}
 			total += (q.Value() + unit - 1) / unit
 		}
-		if total > most {
+		if total > most || total == 0 { // 0 would be no limit
 			return ""
 		}
 		return "0:" + strconv.FormatInt(total, 10)
@@ -193,6 +229,13 @@ func (k *karpenter) tellLost(p *nodePool) {
 	lost := func(format string, args ...any) {
 		k.told.Lost = append(k.told.Lost, "NodePool "+p.Metadata.Name+": "+fmt.Sprintf(format, args...))
 	}
+	if len(p.groups()) == 0 {
+		lost("its requirements on capacity types and architectures exclude each other: no group is made of it")
+	}
+	if p.off() {
+		lost("a limit of 0 switches it off: its policy has a maximum of 0, so that its groups do not grow; take that away " +
+			"to use them")
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Spec.Limits)) {
 		q := p.Spec.Limits[name]
 		switch corev1.ResourceName(name) {
@@ -218,7 +261,7 @@ func (k *karpenter) tellLost(p *nodePool) {
 		lost("%s is no field of a NodePool of karpenter.sh/v1, as far as is known here: nothing follows from it", field)
 	}
 	for i, r := range node.Requirements {
-		if (r.Key == labelCapacity || r.Key == corev1.LabelArchStable) && r.Operator != "In" {
+		if choices[r.Key] != nil && !slices.Contains([]string{"In", "NotIn", "Exists"}, r.Operator) {
 			lost("requirements[%d], %s %s, does not say which groups to make: they are %s", i, r.Key, words(r),
 				strings.Join(p.groupNames(), ", "))
 		}

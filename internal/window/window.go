@@ -195,11 +195,11 @@ func (w Window) Spans(from, to time.Time, most int) []Span {
 	return out
 }
 
-// Together is the first instant from one on at which both windows are open, and whether there is one within a year. Of
-// windows that open very often it does not look at all: we err to saying that they are never open together.
-func Together(a, b Window, from time.Time) (time.Time, bool) {
+// Together is the first instant from one on at which both windows are open, and whether there is one within a year. It
+// looks at so many changes of them at most: we err to saying that they are never open together.
+func Together(a, b Window, from time.Time, looks int) (time.Time, bool) {
 	at := from
-	for looks := 0; looks < 2000 && at.Sub(from) <= longest; looks++ {
+	for ; looks > 0 && at.Sub(from) <= longest; looks-- {
 		next := at
 		for _, w := range []Window{a, b} {
 			if w.Open(at) {

@@ -131,7 +131,7 @@ func TestWindowsThatAreOpenTogether(t *testing.T) {
 		w := parse(t, c.schedule, c.zone, c.duration)
 		for _, pair := range [][2]window.Window{{day, w}, {w, day}} {
 			got := "never"
-			if together, ok := window.Together(pair[0], pair[1], at(t, "2026-01-15T10:00:00Z")); ok {
+			if together, ok := window.Together(pair[0], pair[1], at(t, "2026-01-15T10:00:00Z"), 2000); ok {
 				got = together.UTC().Format(time.RFC3339)
 			}
 			if got != c.want {
@@ -139,7 +139,7 @@ func TestWindowsThatAreOpenTogether(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := window.Together(day, window.Window{}, at(t, "2026-01-15T10:00:00Z")); ok {
+	if _, ok := window.Together(day, window.Window{}, at(t, "2026-01-15T10:00:00Z"), 2000); ok {
 		t.Error("the zero window is open together with another")
 	}
 }

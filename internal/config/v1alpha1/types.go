@@ -373,7 +373,8 @@ type GroupMoves struct {
 	// MinSavingsPerDisruption is the least that a move saves per hour for each node that it removes
 	// and each pod that it evicts.
 	MinSavingsPerDisruption *float64 `json:"minSavingsPerDisruption,omitempty"`
-	// Stay is how long other moves leave the nodes of a move alone after its end.
+	// Stay is how long other moves leave the nodes of a move alone after its end, and how long pods that a move has moved
+	// stay where they are.
 	Stay string `json:"stay,omitempty"`
 	// ReturnToPreferred replaces nodes of these groups by those of groups that the priorities prefer, when these can
 	// grow again. It has an effect where priority is the first expander.
