@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/budget"
 	"github.com/plimsoll-dev/plimsoll/internal/explain"
@@ -15,8 +16,13 @@ func Budgets(w io.Writer, all explain.Budgets, format Format) error {
 	return printed(w, "budgets", all, format, func() string { return budgetsText(&all) })
 }
 
-// spanTime is how a window's ends are written.
-const spanTime = "Mon 02 Jan 15:04Z"
+// spanTime writes one end of a window, with the year where that is another one.
+func spanTime(t, now time.Time) string {
+	if t.Year() != now.Year() {
+		return t.Format("Mon 02 Jan 2006 15:04Z")
+	}
+	return t.Format("Mon 02 Jan 15:04Z")
+}
 
 func budgetsText(all *explain.Budgets) string {
 	if len(all.Budgets) == 0 {
@@ -29,23 +35,26 @@ func budgetsText(all *explain.Budgets) string {
 	for i := range all.Budgets {
 		states[i] = all.Budgets[i].State
 	}
-	budgetRows(table, states)
+	budgetRows(table, states, all.Time)
 	table.Flush()
 	for i := range all.Budgets {
 		l := &all.Budgets[i]
 		for _, s := range l.Windows {
-			fmt.Fprintf(&b, "%s counts from %s to %s\n", oneLine(l.Name), s.From.Format(spanTime), s.To.Format(spanTime))
+			fmt.Fprintf(&b, "%s counts from %s to %s\n", oneLine(l.Name), spanTime(s.From, all.Time), spanTime(s.To, all.Time))
 		}
 		for _, s := range l.Allow {
-			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", oneLine(l.Name), s.From.Format(spanTime),
-				s.To.Format(spanTime))
+			fmt.Fprintf(&b, "%s lets nodes begin from %s to %s\n", oneLine(l.Name), spanTime(s.From, all.Time),
+				spanTime(s.To, all.Time))
+		}
+		if l.More {
+			fmt.Fprintf(&b, "%s has more windows in these seven days\n", oneLine(l.Name))
 		}
 	}
 	return b.String()
 }
 
 // budgetRows has a row for each budget.
-func budgetRows(w io.Writer, all []budget.State) {
+func budgetRows(w io.Writer, all []budget.State, at time.Time) {
 	row(w, "BUDGET", "GROUPS OF", "REASONS", "ON THEIR WAY", "BEGUN", "LEFT", "NOW")
 	for i := range all {
 		l := &all[i]
@@ -76,7 +85,7 @@ func budgetRows(w io.Writer, all []budget.State) {
 			now = "does not count"
 		}
 		if l.Until != nil {
-			now += " until " + l.Until.Format(spanTime)
+			now += " until " + spanTime(*l.Until, at)
 		}
 		row(w, l.Name, groups, reasons, going, began, left, now)
 	}

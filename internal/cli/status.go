@@ -126,7 +126,7 @@ func statusText(d status.Document, memory model.Memory, now time.Time) string {
 	}
 	if len(d.Budgets) > 0 {
 		row(table, "")
-		budgetRows(table, d.Budgets)
+		budgetRows(table, d.Budgets, now)
 	}
 	stayRows(table, d.Stays, now)
 	table.Flush()

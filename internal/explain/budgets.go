@@ -23,6 +23,8 @@ type BudgetLine struct {
 	// Windows are when its nodes and rate count, and Allow the only times at which nodes may begin to go.
 	Windows []Span `json:"windows,omitempty"`
 	Allow   []Span `json:"allow,omitempty"`
+	// More: there are more openings within these days than are listed.
+	More bool `json:"more,omitempty"`
 }
 
 // Span is one opening of a window, cut to the days that are looked at.
@@ -34,23 +36,33 @@ type Span struct {
 const (
 	// ahead is how far windows are shown, and mostSpans how many of one budget.
 	ahead     = 7 * 24 * time.Hour
-	mostSpans = 50
+	mostSpans = 200
 )
 
 // BudgetsOf says what the budgets of a policy leave.
 func BudgetsOf(s *model.Snapshot, all []budget.Budget) Budgets {
 	out := Budgets{APIVersion: APIVersion, Kind: "Budgets", Time: s.Now.UTC(), Budgets: []BudgetLine{}}
 	for i, state := range s.Book(all).States() {
-		out.Budgets = append(out.Budgets, BudgetLine{state, spans(all[i].Windows, s.Now), spans(all[i].Allow, s.Now)})
+		line := BudgetLine{State: state}
+		windows, allow := false, false
+		line.Windows, windows = spans(all[i].Windows, s.Now)
+		line.Allow, allow = spans(all[i].Allow, s.Now)
+		line.More = windows || allow
+		out.Budgets = append(out.Budgets, line)
 	}
 	return out
 }
 
-// spans is when at least one of the windows is open, in the order of time: where two overlap, they are one.
-func spans(all []window.Window, now time.Time) (out []Span) {
+// spans is when at least one of the windows is open, in the order of time: where two overlap, they are one. It says
+// whether there are more.
+func spans(all []window.Window, now time.Time) (out []Span, more bool) {
 	var each []window.Span
 	for _, w := range all {
-		each = append(each, w.Spans(now, now.Add(ahead), mostSpans)...)
+		its := w.Spans(now, now.Add(ahead), mostSpans+1)
+		if len(its) > mostSpans {
+			its, more = its[:mostSpans], true
+		}
+		each = append(each, its...)
 	}
 	slices.SortStableFunc(each, func(a, b window.Span) int { return a.From.Compare(b.From) })
 	for _, s := range each {
@@ -62,5 +74,5 @@ func spans(all []window.Window, now time.Time) (out []Span) {
 		}
 		out = append(out, Span{s.From.UTC(), s.To.UTC()})
 	}
-	return out
+	return out, more
 }

@@ -305,7 +305,7 @@ var ReasonSections = []ReasonSection{
 				"annotation or a condition that `--replace-interrupted` names. No budget and no delay holds that.",
 			"See to what it waits for, if anything."},
 		{NodeUnready, 0,
-			"It will be replaced: it has not been ready for as long as `--replace-unready-after` says. The detail says " +
+			"It is to be replaced: it has not been ready for as long as `--replace-unready-after` says. The detail says " +
 				"what the replacement waits for, if anything.",
 			"Resolve what it waits for, or repair the node."},
 		{NodeUnsound, 0,
