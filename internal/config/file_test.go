@@ -311,6 +311,21 @@ func sized(size, windows string) string {
 	return fmt.Sprintf("policies: [{name: a, groups: [b], size: %s, schedule: [%s]}]", size, windows)
 }
 
+// TestManyWindows: of so many windows that contradict each other not all pairs are looked at.
+func TestManyWindows(t *testing.T) {
+	const two = `{schedule: "0 7 * * *", duration: 1h, max: 2}, {schedule: "0 7 * * *", duration: 1h, max: 3}, `
+	set, flags := everyFlag()
+	file := write(t, "c.yaml", "apiVersion: plimsoll.dev/v1alpha1\nkind: Configuration\ncloud: {provider: kwok}\n"+
+		sized(`{}`, strings.Repeat(two, 500)))
+	if err := set.Parse([]string{"--config=" + file}); err != nil {
+		t.Fatal(err)
+	}
+	_, warnings, err := flags.Config()
+	if n := len(warnings); err != nil || n == 0 || n > overlapLooks/fewestLooks {
+		t.Errorf("%d warnings, want 1 to %d: %v", n, overlapLooks/fewestLooks, err)
+	}
+}
+
 func TestOddFiles(t *testing.T) {
 	const over, last = `{until: "2020-01-01T00:00:00Z"}`, `[{name: x, nodes: 1}, {name: x, nodes: 1}]`
 	for text, want := range map[string]string{

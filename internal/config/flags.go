@@ -518,11 +518,12 @@ func (f *Flags) wrong(c *Config, misread error) error {
 		}
 	}
 	given = slices.DeleteFunc(given, func(err error) bool { return f.placed(err) != err })
+	f.notHere = nil
 	if c.Prices.File != "" {
 		prices, err := ReadPrices(c.Prices.File)
 		if err != nil {
 			at := f.placed(flagError{flag: "price-file", text: err.Error()})
-			if f.notHere = nil; f.elsewhere && errors.Is(err, fs.ErrNotExist) {
+			if f.elsewhere && errors.Is(err, fs.ErrNotExist) {
 				f.notHere = []string{fmt.Sprintf("%s: it was not checked", at)}
 			} else {
 				read = append(read, at)

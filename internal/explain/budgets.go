@@ -43,12 +43,9 @@ const (
 func BudgetsOf(s *model.Snapshot, all []budget.Budget) Budgets {
 	out := Budgets{APIVersion: APIVersion, Kind: "Budgets", Time: s.Now.UTC(), Budgets: []BudgetLine{}}
 	for i, state := range s.Book(all).States() {
-		line := BudgetLine{State: state}
-		windows, allow := false, false
-		line.Windows, windows = spans(all[i].Windows, s.Now)
-		line.Allow, allow = spans(all[i].Allow, s.Now)
-		line.More = windows || allow
-		out.Budgets = append(out.Budgets, line)
+		windows, more := spans(all[i].Windows, s.Now)
+		allow, moreAllow := spans(all[i].Allow, s.Now)
+		out.Budgets = append(out.Budgets, BudgetLine{state, windows, allow, more || moreAllow})
 	}
 	return out
 }

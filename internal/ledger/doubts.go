@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
@@ -15,9 +13,14 @@ import (
 func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 	before, progress := l.doubts, l.boundSince(s)
 	l.doubts, l.doubted = nil, nil
+	waiting := make(map[model.ClassID]*model.Pending, len(s.Pending))
+	for i := range s.Pending {
+		waiting[s.Pending[i].Class] = &s.Pending[i]
+	}
 	for i := range p.Pending {
 		v := &p.Pending[i]
-		if v.Skipped != nil || (v.Existing == 0 && v.Disagrees == nil) || awaits(s, v.Class) {
+		q := waiting[v.Class]
+		if v.Skipped != nil || (v.Existing == 0 && v.Disagrees == nil) || q == nil || q.Awaits {
 			continue
 		}
 		class := s.Classes[v.Class].Digest()
@@ -32,13 +35,8 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 			l.doubts, l.doubted = map[string]model.Doubt{}, map[types.UID]string{}
 		}
 		l.doubts[class] = now
-		for q := range s.Pending {
-			if s.Pending[q].Class != v.Class {
-				continue
-			}
-			for _, pod := range s.Pending[q].Pods {
-				l.doubted[pod.UID] = class
-			}
+		for _, pod := range q.Pods {
+			l.doubted[pod.UID] = class
 		}
 	}
 	for class, was := range before {
@@ -46,11 +44,6 @@ func (l *Ledger) noteDoubts(s *model.Snapshot, p model.Plan) {
 			l.news = true // the plan still kept pods of the class where they are
 		}
 	}
-}
-
-// awaits reports whether pods of a class wait for others that the scheduler makes room for.
-func awaits(s *model.Snapshot, c model.ClassID) bool {
-	return slices.ContainsFunc(s.Pending, func(q model.Pending) bool { return q.Class == c && q.Awaits })
 }
 
 // boundSince are the classes of which a pod is bound that the last Note saw waiting beside nodes that it fits. Nodes

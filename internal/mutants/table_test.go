@@ -54,7 +54,7 @@ var table = []mutant{
 	// What the scheduler is doubted for.
 	{"pods are doubted about that wait for room which the scheduler makes", "internal/decide/scaleup/doubt.go", unit,
 		`if q.Awaits {`, `if false {`},
-	{"the doubt begins while the scheduler makes room", "internal/ledger/doubts.go", unit, `|| awaits(s, v.Class) {`, `{`},
+	{"the doubt begins while the scheduler makes room", "internal/ledger/doubts.go", unit, `|| q.Awaits {`, `{`},
 
 	// Room that removals have reserved (L7).
 	{"L7: pods of open drains have no room reserved", "internal/decide/decide.go", unit, `m.room.PlaceBegun()`, ``},
@@ -77,7 +77,7 @@ var table = []mutant{
 	{"nodes that go for a move take pods of others", "internal/decide/marks.go", unit,
 		`(unneeded || going[n.Name])`, `unneeded`},
 	{"the last pods of a service go with a whole group", "internal/decide/scaledown/whole.go", unit,
-		`why = b.lastOf(members[g])`, `_ = g`},
+		`why = lastOf(b.Room, b.serving(members[g]))`, `_ = b.serving`},
 	{"all pods of a whole group count as those of one node", "internal/decide/reserve/serving.go", unit,
 		`most = max(most, whole[n.Group])`, `_ = most`},
 	{"a node is bought for one that waits for a pod elsewhere", "internal/decide/scaledown/moves.go", unit,

@@ -132,8 +132,8 @@ func (w *World) PlaceNow(c model.ClassID, count, steps int) (put []Put, left int
 
 // hide takes the nodes on their way that have not registered out of the counters, or back in.
 func (w *World) hide(sign int) {
-	for i, n := range w.snap.Nodes {
-		if n.Kind == model.Coming && !w.nodes[i].gone {
+	for _, i := range w.coming {
+		if !w.nodes[i].gone {
 			w.counters.account(w, i, sign)
 		}
 	}

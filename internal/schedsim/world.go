@@ -36,7 +36,8 @@ type World struct {
 	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
 	// regionsBy by their keys.
 	counters  *counters
-	hides     bool // nodes on their way that have not registered do not count for now
+	hides     bool  // nodes on their way that have not registered do not count for now
+	coming    []int // those nodes
 	outlooks  []*outlook
 	regionsBy map[string]*regions
 	// static holds the verdict of the plugins that look at a shape alone, [class][shape]; nil where
@@ -188,6 +189,9 @@ func Load(prev *World, s *model.Snapshot) *World {
 	for i := range s.Nodes {
 		w.loadNode(i)
 		w.roomier(i)
+		if s.Nodes[i].Kind == model.Coming {
+			w.coming = append(w.coming, i)
+		}
 	}
 	return w
 }

@@ -269,6 +269,11 @@ func lastServing(room *reserve.Room, n *model.Node, leaving []*model.Pod) *model
 	if n.Kind != model.Ready {
 		return nil // they do not serve
 	}
+	return lastOf(room, leaving)
+}
+
+// lastOf is lastServing for pods of ready nodes, of one or of several that go together.
+func lastOf(room *reserve.Room, leaving []*model.Pod) *model.Verdict {
 	if why := room.LastServing(leaving); why != "" {
 		return &model.Verdict{Reason: model.ReplacementWaits, Detail: why, Fix: "a node for it"}
 	}

@@ -177,7 +177,7 @@ func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 			why = b.overBudget(members[g])
 		}
 		if why == nil {
-			why = b.lastOf(members[g])
+			why = lastOf(b.Room, b.serving(members[g]))
 		}
 		if why == nil {
 			why = now.leave(members[g], begun)
@@ -189,17 +189,13 @@ func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 	return begun
 }
 
-// lastOf keeps a group with the last pods of a controller that serve while another of it has no node. Of those without
-// one that waits the last waits in the drain itself.
-func (b *starts) lastOf(members []*candidate) *model.Verdict {
-	var leaving []*model.Pod
+// serving are the pods that leave ready nodes when a group goes: it stays with the last ones of a controller while
+// another of it has no node. Of those without one that waits the last waits in the drain itself.
+func (b *starts) serving(members []*candidate) (leaving []*model.Pod) {
 	for _, c := range members {
 		if b.Snapshot.Nodes[c.node].Kind == model.Ready {
 			leaving = append(leaving, c.moving...)
 		}
 	}
-	if why := b.Room.LastServing(leaving); why != "" {
-		return &model.Verdict{Reason: model.ReplacementWaits, Detail: why, Fix: "a node for it"}
-	}
-	return nil
+	return leaving
 }
