@@ -51,3 +51,47 @@ func TestAVolumeThatOnePodMayUseBuysForOne(t *testing.T) {
 		t.Errorf("the scheduler's filters do not allow it: %+v", replay)
 	}
 }
+
+// TestAVolumeInAZoneFindsItsGroup: pods that cannot be packed, since of those that share a volume one may use it, or
+// since they are to be beside each other in a region, get their node from the group that their volume reaches, wherever
+// that is among the groups.
+func TestAVolumeInAZoneFindsItsGroup(t *testing.T) {
+	const region = corev1.LabelTopologyRegion
+	zones := []string{"a", "b", "c"}
+	for _, zone := range zones {
+		c := testkit.New()
+		for _, z := range zones {
+			c.Group(z, 0, 100, testkit.Node("", "4", "16Gi", map[string]string{corev1.LabelTopologyZone: z, region: "r"}))
+		}
+		inZone := &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}},
+			}}}}}
+		alone := testkit.Pod("default", "alone", "1", "1Gi", nil)
+		c.Claim(alone, "alone", true)
+		c.Volumes.Claims[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+		c.Volumes.Persistent[0].Spec.NodeAffinity = inZone
+		both := testkit.Pod("default", "both", "1", "1Gi", map[string]string{"app": "both"})
+		c.Claim(both, "both", true)
+		c.Volumes.Persistent[1].Spec.NodeAffinity = inZone
+		testkit.Together(both, region, map[string]string{"app": "both"})
+		c.Pending(alone, 2)
+		c.Pending(both, 2)
+		policy := testkit.Policy()
+		s := snapshot.New(nil, c.Observation(), model.Standing{}, policy.Rules)
+		plan := Decide(s, policy)
+		planned, nodes := 0, 0
+		for i := range plan.Pending {
+			planned += plan.Pending[i].Planned
+		}
+		for _, g := range plan.Grow {
+			if string(g.Group) == zone {
+				nodes += g.To - g.From
+			}
+		}
+		if planned != 3 || nodes != 1 || plan.Nodes != 1 {
+			t.Errorf("volumes in zone %s: %d pods have a place on %d nodes, %d of %s, want 3 on 1:\n%s",
+				zone, planned, plan.Nodes, nodes, zone, plan.Text(s))
+		}
+	}
+}

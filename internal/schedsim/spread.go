@@ -68,7 +68,7 @@ func (s *spreader) run(on NodeSet) {
 	if w.class(c).coupling == single {
 		(&byHost{spreader: *s}).run(on)
 	} else {
-		(&byDomain{spreader: *s}).run(on)
+		(&byDomain{spreader: *s, vain: map[int]bool{}}).run(on)
 	}
 }
 
@@ -174,6 +174,8 @@ type byDomain struct {
 	spreader
 	regions       []region
 	order, weight []int
+	// vain are the heads whose new nodes have something of their own against the class, which no pod placed here changes.
+	vain map[int]bool
 }
 
 // region is a part of the world that is one domain to the class: nodes in it
@@ -230,9 +232,12 @@ func (s *byDomain) findRegions(on NodeSet) {
 // there is none.
 func (s *byDomain) grow(r *region, first int) int {
 	for try := first; try < 2*len(r.heads); try++ {
-		from := len(s.opened)
+		from, head := len(s.opened), r.heads[try%len(r.heads)]
+		if s.vain[head] {
+			continue
+		}
 		s.found = try < len(r.heads)
-		if _, ok := s.open(r.heads[try%len(r.heads)]); !ok {
+		if _, ok := s.open(head); !ok {
 			continue
 		}
 		for _, o := range s.opened[from:] {
@@ -302,15 +307,20 @@ func (s *byDomain) tryRegion(r *region) bool {
 	}
 	for try := s.grow(r, 0); try >= 0; try = s.grow(r, try+1) {
 		last := s.opened[len(s.opened)-1]
-		if s.w.check(s.class, last.node) == nil {
+		no := s.w.check(s.class, last.node)
+		if no == nil {
 			s.put(last.node)
 			return true
 		}
 		alone := last.lead == len(s.opened)-1
 		s.shrink()
-		if alone && !s.found {
-			return false
-		} // else pods on it may be what is in the way, or nodes that the cloud makes first elsewhere
+		switch {
+		case !alone || s.found: // pods on it may be what is in the way, or nodes that the cloud makes first elsewhere
+		case no.region || s.w.class(s.class).asks && (no.reason == model.TopologySpread || no.reason == model.PodAffinity):
+			return false // pods elsewhere have as much against the other heads' nodes
+		default:
+			s.vain[last.head] = true
+		}
 	}
 	return false
 }

@@ -56,12 +56,15 @@ func (p *stand) calm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, calmLimit, fmt.Errorf("the limit of %s is over", calmLimit))
 	defer cancel()
 	idleSince := -1.0
-	var state string
+	state := "nothing was seen yet"
 	woken := map[string]int{}
 	err := p.poll(ctx, func() (bool, error) {
 		now, err := p.look(ctx)
-		if err != nil { // the machine may be busy
-			state, idleSince = err.Error(), -1
+		if err != nil { // the machine may be busy; what was seen last says more than a look that the limit cut short
+			if ctx.Err() == nil {
+				state = err.Error()
+			}
+			idleSince = -1
 			return false, nil
 		}
 		if err := p.openSome(ctx, now); err != nil {
