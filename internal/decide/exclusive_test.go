@@ -63,17 +63,10 @@ func TestAVolumeInAZoneFindsItsGroup(t *testing.T) {
 		for _, z := range zones {
 			c.Group(z, 0, 100, testkit.Node("", "4", "16Gi", map[string]string{corev1.LabelTopologyZone: z, region: "r"}))
 		}
-		inZone := &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}},
-			}}}}}
 		alone := testkit.Pod("default", "alone", "1", "1Gi", nil)
-		c.Claim(alone, "alone", true)
-		c.Volumes.Claims[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
-		c.Volumes.Persistent[0].Spec.NodeAffinity = inZone
+		c.ClaimIn(alone, "alone", zone, corev1.ReadWriteOncePod)
 		both := testkit.Pod("default", "both", "1", "1Gi", map[string]string{"app": "both"})
-		c.Claim(both, "both", true)
-		c.Volumes.Persistent[1].Spec.NodeAffinity = inZone
+		c.ClaimIn(both, "both", zone, corev1.ReadWriteOnce)
 		testkit.Together(both, region, map[string]string{"app": "both"})
 		c.Pending(alone, 2)
 		c.Pending(both, 2)

@@ -140,6 +140,18 @@ func DrawWorld(t *rapid.T) World {
 	w.Policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
 	w.Policy.ScaleUp.BalanceSimilar = rapid.Bool().Draw(t, "balance")
 	w.Policy.ScaleUp.Expanders = []model.Expander{rapid.SampledFrom(DrawnExpanders).Draw(t, "expander")}
+	for _, p := range pods {
+		if rapid.IntRange(0, 4).Draw(t, "volume") > 0 {
+			continue
+		}
+		zone := rapid.SampledFrom(zones).Draw(t, "zone of volume")
+		mode := rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{
+			corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadWriteOncePod,
+		}).Draw(t, "mode of volume")
+		bare := p.DeepCopy()
+		w.other = append(w.other, func(c *Cluster) { c.ClaimIn(bare.DeepCopy(), bare.Name, zone, mode) })
+		New().ClaimIn(p, p.Name, zone, mode) // the pods name it
+	}
 	return w
 }
 

@@ -1,6 +1,9 @@
 package testkit
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,4 +52,22 @@ func (c *Cluster) Claim(p *corev1.Pod, name string, bound bool) {
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
 	}})
+}
+
+// ClaimIn gives a pod a claim whose volume nodes of one zone reach.
+func (c *Cluster) ClaimIn(p *corev1.Pod, name, zone string, mode corev1.PersistentVolumeAccessMode) {
+	c.Claim(p, name, true)
+	v := &c.Volumes
+	claim, volume := v.Claims[len(v.Claims)-1], v.Persistent[len(v.Persistent)-1]
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{mode}
+	volume.Spec.AccessModes = claim.Spec.AccessModes
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}},
+		}}},
+	}}
+	slices.SortFunc(v.Claims, func(a, b *corev1.PersistentVolumeClaim) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(v.Persistent, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
 }
