@@ -140,6 +140,12 @@ func DrawWorld(t *rapid.T) World {
 	w.Policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
 	w.Policy.ScaleUp.BalanceSimilar = rapid.Bool().Draw(t, "balance")
 	w.Policy.ScaleUp.Expanders = []model.Expander{rapid.SampledFrom(DrawnExpanders).Draw(t, "expander")}
+	w.drawVolumes(t, pods)
+	return w
+}
+
+// drawVolumes gives some of the pods a volume in a zone.
+func (w *World) drawVolumes(t *rapid.T, pods []*corev1.Pod) {
 	for _, p := range pods {
 		if rapid.IntRange(0, 4).Draw(t, "volume") > 0 {
 			continue
@@ -152,7 +158,6 @@ func DrawWorld(t *rapid.T) World {
 		w.other = append(w.other, func(c *Cluster) { c.ClaimIn(bare.DeepCopy(), bare.Name, zone, mode) })
 		New().ClaimIn(p, p.Name, zone, mode) // the pods name it
 	}
-	return w
 }
 
 // DrawnExpanders are those of random worlds: all that need no prices and no priorities. A new one
