@@ -396,6 +396,8 @@ var table = []mutant{
 	{"not ready: its replacement waits for --scale-down-unready-time", "internal/decide/scaledown/start.go", unit,
 		`if n.Kind == model.Unready && b.Room.ReplacedBy(c.node).Move.Reason != model.NodeUnready {`,
 		`if n.Kind == model.Unready {`},
+	{"not ready: an unneeded node is so since it is to be replaced", "internal/decide/scaledown/moves.go", play,
+		`v.Since = f.verdicts[id].Since`, `_ = f`},
 	{"not ready: a node that is ready again goes", "internal/decide/scaledown/moves.go", unit,
 		`case m.Reason == model.NodeUnready && f.Snapshot.Nodes[c.node].Kind == model.Ready:`,
 		`case false:`},

@@ -222,5 +222,11 @@ func (x *Search) Take(nodes []model.NodeID) {
 // Received reports whether pods of nodes that go have room on a node.
 func (x *Search) Received(id model.NodeID) bool { return x.finder.received[id] }
 
-// Hold says of a node what the search for moves has found out.
-func (x *Search) Hold(id model.NodeID, v model.Verdict) { x.finder.keep(id, v) }
+// Hold says of a node what the search for moves has found out. One that nothing needs, and that a minimum keeps, is
+// unneeded since it was found so, whatever it is to be replaced for: from one cycle to the next the same one is kept.
+func (x *Search) Hold(id model.NodeID, v model.Verdict) {
+	if f := x.finder; f.unneeded[id] {
+		v.Since = f.verdicts[id].Since
+	}
+	x.finder.keep(id, v)
+}
