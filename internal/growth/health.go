@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
+	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // health answers S2: is the group in a shape to grow? Nodes that never started say
@@ -39,6 +40,18 @@ func (g *Group) health(f *Fold) {
 	default:
 		g.unhealthy = nil
 	}
+}
+
+// Departed counts the group's nodes whose machines are gone, as far as the cloud tells: they are ready still, and
+// neither listed nor counted by the target. An answer that lacks machines for no reason leaves the target as it was.
+func (g *Group) Departed(pg *provider.Group) (n int) {
+	more := g.Counts.Total - g.Counts.BeingDeleted - g.Expected
+	for i := 0; i < len(pg.Instances) && n < more; i++ {
+		if pg.Instances[i].Unlisted {
+			n++
+		}
+	}
+	return n
 }
 
 // dudsStop reports whether the group's nodes that never started stop its growth.

@@ -485,6 +485,29 @@ func TestNodesOfAForgottenGroupAreUnready(t *testing.T) {
 	}
 }
 
+// TestDepartedNodesMakeNoClusterHealthy: ready nodes count on where an answer of the cloud lacks their machines, but
+// not where another client has lowered the target by them.
+func TestDepartedNodesMakeNoClusterHealthy(t *testing.T) {
+	for _, lowered := range []bool{false, true} {
+		s := newStage(t, 11)
+		s.fleet(11)
+		for _, n := range s.nodes[:4] {
+			s.turn(n, corev1.ConditionFalse)
+		}
+		s.at(1)
+		for i := range s.instances[6:] {
+			s.instances[6+i].Unlisted = true // and believed, since its node is ready
+		}
+		if lowered {
+			s.target = 6
+		}
+		s.at(2)
+		if u := s.l.Standing().Unhealthy; (u != nil) != lowered {
+			t.Errorf("lowered %t: the cluster: %+v", lowered, u)
+		}
+	}
+}
+
 // TestMissingNodesMakeAGroupUnhealthy: what did not arrive counts in S2, and not
 // in S1.
 func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {

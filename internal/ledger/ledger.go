@@ -117,10 +117,13 @@ func (l *Ledger) readAgain(inv *provider.Inventory) {
 
 // health answers S1: is the cluster healthy enough to be acted on?
 func (l *Ledger) health(seen *model.Observation) {
-	for _, g := range l.order {
+	departed := 0
+	for i, g := range l.order {
 		l.counts = l.counts.Plus(g.Counts)
+		departed += g.Departed(&seen.Inventory.Groups[i])
 	}
 	ours, rules := l.counts, l.rules
+	ours.Total -= departed
 	// Nodes of no group may be those of a group that this process has never read.
 	unread := func(g *growth.Group) bool { return !g.Sighted }
 	if rules.CountOthers = rules.CountOthers || slices.ContainsFunc(l.order, unread); !rules.CountOthers {

@@ -203,6 +203,8 @@ var table = []mutant{
 		`if answer.GetContinue() != "" {`, `if false {`},
 
 	// Health (S1, S2, UC3, UC8).
+	{"S1: nodes whose machines are gone make the cluster healthy", "internal/ledger/ledger.go", unit | play,
+		`ours.Total -= departed`, `_ = departed`},
 	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,
 		`if !rules.TooMany(unready, all) {`, `if true {`},
 	{"S1: nodes of a group that was never read do not count", "internal/ledger/ledger.go", unit,
