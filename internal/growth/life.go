@@ -60,8 +60,8 @@ func (k Kind) String() string { return kindNames[k] }
 type Event struct {
 	Kind Kind
 	At   time.Time
-	// Instance is the one that was made. Its time to register runs from From at the
-	// earliest, if that is set.
+	// Instance is the one that was made. The time to register, its own or that of one in the place of an instance that
+	// is gone, runs from From at the earliest, if that is set.
 	Instance provider.InstanceID
 	From     time.Time
 	// Exists is when that instance was made, or when one was left without its node.
@@ -156,6 +156,7 @@ func Advance(was model.Unit, e Event) (u model.Unit, stands bool) {
 		if u.Since.IsZero() || !was.Lost.IsZero() { // one that lost its node had all of its time again
 			u.Start(was.Exists)
 		}
+		u.Start(e.From)
 	case AskedAgain:
 		u = model.Unit{}
 	case Registered:

@@ -30,7 +30,7 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	}
 	g.instances(f, pg, first)
 	// 2. Units whose instance is gone wait for another, or are gone as well.
-	g.loseInstances(f)
+	g.loseInstances(f, pg)
 	// 3. Instances that registered before they were ever seen without a node.
 	g.attribute(f, true)
 	g.nodes(f)
@@ -63,7 +63,7 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 // loseInstances takes the instances from units whose instance is gone or on its way out. One
 // that is replaced late, though another one would have joined, has less time than others
 // then: we err to giving that up, and trying again after a rest.
-func (g *Group) loseInstances(f *Fold) {
+func (g *Group) loseInstances(f *Fold, pg *provider.Group) {
 	for i := range g.asks {
 		a := &g.asks[i]
 		lost := func(u model.Unit) bool { return g.lost(&u, f.Turn) }
@@ -74,7 +74,7 @@ func (g *Group) loseInstances(f *Fold) {
 		for _, u := range a.Units {
 			stands := true
 			if lost(u) {
-				u, stands = Advance(u, Event{Kind: Gone, At: f.Seen.Now})
+				u, stands = Advance(u, Event{Kind: Gone, At: f.Seen.Now, From: g.retargeted(f, pg, &u)})
 			}
 			if stands {
 				left = append(left, u)
@@ -82,6 +82,16 @@ func (g *Group) loseInstances(f *Fold) {
 		}
 		a.Units = left
 	}
+}
+
+// retargeted is when the target was changed since the time of a unit began whose instance is gone; zero if a picture
+// has shown that instance since then. It may have gone with its node, before that change, and what comes in its place
+// be what was asked for by it.
+func (g *Group) retargeted(f *Fold, pg *provider.Group, u *model.Unit) time.Time {
+	if t := pg.TargetSince; g.before.Before(u.Since) && t.After(u.Since) && !t.After(f.Seen.Now) {
+		return t
+	}
+	return time.Time{}
 }
 
 // endings counts the instances that open calls remove, or calls of unknown end, and that are

@@ -452,6 +452,29 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestALossBehindAnOldPicture: while the cloud's answers are old a node is gone, and its machine with it, and another
+// client asks for more. What it asked for has all of its time, and is not what comes late for that machine.
+func TestALossBehindAnOldPicture(t *testing.T) {
+	s := settled(t, 2)
+	old := s.seen().Inventory
+	s.nodes = s.nodes[:1]
+	for s.minute = 4; s.minute < 12; s.minute++ {
+		o := s.seen()
+		o.Inventory = old
+		s.l.Fold(o, nil)
+	}
+	s.target, s.since, s.instances = 3, t0.Add(10*time.Minute), s.instances[:1]
+	s.at(13)
+	s.instance()
+	s.instance()
+	for _, at := range []struct{ minute, late int }{{14, 0}, {20, 0}, {24, 0}, {25, 1}} {
+		g := s.at(float64(at.minute))
+		if _, late := units(g); late != at.late {
+			t.Errorf("minute %d: %d given up, not %d", at.minute, late, at.late)
+		}
+	}
+}
+
 // TestStraysAreUnready: nodes that are not ready count on when an answer of the cloud lacks their instances.
 func TestStraysAreUnready(t *testing.T) {
 	s := newStage(t, 10)

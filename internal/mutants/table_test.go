@@ -15,6 +15,9 @@ var table = []mutant{
 		`c.Verb == model.Grow || c.Verb == model.Cancel`},
 	{"L1: writes to one pool run side by side", "internal/act/lane.go", unit,
 		`return "pool/" + string(call.Pool)`, `return "pool/" + call.ID`},
+	{"L3: what is asked for comes late for a machine that was gone before", "internal/growth/life.go", unit,
+		`u.Start(e.From)
+	case AskedAgain`, `case AskedAgain`},
 	{"L2: a growth of unknown end counts as refused", "internal/growth/calls.go", unit | play | worlds,
 		`} else if o.Err != nil && !unknown {`, `} else if o.Err != nil {`},
 	{"L2: a removal of unknown end is believed", "internal/growth/calls.go", unit,
