@@ -31,12 +31,6 @@ func (l *Ledger) end(o model.Outcome) {
 	}
 }
 
-// endsAmiss reports whether a call ends a machine because something is amiss with it. One that
-// the cloud could not make is none.
-func endsAmiss(c model.Call) bool {
-	return c.Verb == model.Remove && (c.Unready || c.Node == "" && c.Reason != model.InstanceFailed)
-}
-
 // underWay counts what calls under way may do: a later leader never hears how they end. Machines that they end because
 // something is amiss with them count as ended, and a growth as one that took place. It errs to waiting.
 func (l *Ledger) underWay(m *model.Memory) {

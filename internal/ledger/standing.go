@@ -37,6 +37,10 @@ func (l *Ledger) Standing() model.Standing {
 		}
 	}
 	for _, c := range l.Open() {
+		if g, ok := s.Groups[c.Group]; ok && endsAmiss(c) {
+			g.Amiss++
+			s.Groups[c.Group] = g
+		}
 		if !busiesGroup(&c) {
 			continue
 		}

@@ -137,6 +137,12 @@ func (l *Ledger) busy(id provider.GroupID) bool {
 	return false
 }
 
+// endsAmiss reports whether a call ends a machine because something is amiss with it. One that
+// the cloud could not make is none.
+func endsAmiss(c model.Call) bool {
+	return c.Verb == model.Remove && (c.Unready || c.Node == "" && c.Reason != model.InstanceFailed)
+}
+
 // busiesGroup reports whether a call changes its group's target. The others are
 // writes to one node, or to one pod.
 func busiesGroup(c *model.Call) bool {

@@ -140,6 +140,8 @@ type GroupStanding struct {
 	Ending int
 	// Busy is the open call on this group or its pool, nil if there is none.
 	Busy *Call
+	// Amiss is how many open calls end machines of this group because something is amiss with them.
+	Amiss int
 	// Rests are what the group rests from, or has rested from.
 	Rests Rests
 	// Unsure: a write failed, and no read that began after it has shown what

@@ -206,6 +206,8 @@ var table = []mutant{
 		`if answer.GetContinue() != "" {`, `if false {`},
 
 	// Health (S1, S2, UC3, UC8).
+	{"S1: machines end beyond the rate while answers are on their way", "internal/decide/repair/rate.go", play,
+		`n += g.Amiss`, `n += 0`},
 	{"S1: nodes whose machines are gone make the cluster healthy", "internal/ledger/ledger.go", unit | play,
 		`ours.Total -= departed`, `_ = departed`},
 	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,

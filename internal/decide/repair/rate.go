@@ -39,9 +39,7 @@ func NewRate(s *model.Snapshot) *Rate {
 			r.untils[i] = rest.Until
 			r.ended = append(r.ended, ending{r.untils[i], n})
 		}
-		if c := g.Busy; c != nil && c.Group == g.ID && c.Verb == model.Remove && c.Node == "" {
-			n++
-		}
+		n += g.Amiss // some of their machines may be gone, and their nodes as well, before their answers are there
 		r.groups[i] = model.MostEndings(g.Expected) - n
 		r.all -= n
 	}
@@ -49,8 +47,9 @@ func NewRate(s *model.Snapshot) *Rate {
 	slices.SortFunc(r.ended, func(a, b ending) int { return a.until.Compare(b.until) })
 	for i := range s.Nodes {
 		n := s.Nodes[i]
-		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed &&
-			d.Stage != model.RollingBack {
+		c, d := n.Standing.Busy, n.Standing.Drain
+		if n.Group >= 0 && d != nil && d.Unready && d.Stage != model.Removed && d.Stage != model.RollingBack &&
+			(c == nil || c.Verb != model.Remove) {
 			r.Take(n.Group)
 		}
 	}
