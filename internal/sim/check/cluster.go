@@ -236,7 +236,11 @@ func (t *truth) applyNode(e *Event) {
 		}
 		if m != nil && n.ready {
 			if g := t.groups[m.group]; g != nil && m.made.After(g.failures.said) {
-				g.failures = failures{} // it makes machines again
+				f := g.failures
+				if g.failures = (failures{}); t.process == "" {
+					// A later process need not know that it makes machines again, and lets it rest for longer.
+					g.failures = failures{most: f.most, longest: f.longest, known: f.known}
+				}
 			}
 		}
 		if n.ready && m != nil && m.unit != nil && m.unit.ready.IsZero() {
