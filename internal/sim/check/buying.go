@@ -88,10 +88,23 @@ func (t *truth) timedOut(from, until time.Time, patience time.Duration) bool {
 	return false
 }
 
+// gaveUp adds the classes but one that units were bought for which we have given up since then.
+func (t *truth) gaveUp(since time.Time, but string, classes map[string]bool) {
+	for _, g := range t.groups {
+		for _, o := range g.growths {
+			for class := range o.claims {
+				if class != but && slices.ContainsFunc(o.units, func(u *unit) bool { return u.givenUp.After(since) }) {
+					classes[class] = true
+				}
+			}
+		}
+	}
+}
+
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
 // taken the room that was bought, pods of other classes that came later, all are counted together. Pods of
-// other classes whose nodes came as others than was promised may take more of it than their number tells:
-// then nothing is said.
+// other classes whose nodes came as others than was promised, or were given up since, may take more of it than their
+// number tells: then nothing is said.
 func once(j *Judge, e *Event) {
 	t := &j.truth
 	before, since, voided := 0, j.now, false
@@ -127,6 +140,7 @@ func once(j *Judge, e *Event) {
 	if before == 0 {
 		return
 	}
+	t.gaveUp(since, e.Class, disappointed)
 	// The room of a machine that lost its node counts until its time is over; then its pods need another one. The
 	// loss may have been seen late. So it is with a node that did not become ready in time.
 	gone := slices.ContainsFunc(sorted(t.machines), func(id string) bool {

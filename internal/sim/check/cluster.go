@@ -103,7 +103,9 @@ func (t *truth) applyMachine(e *Event) {
 		if w := t.writes[e.Call]; w != nil {
 			w.took = true
 			if g != nil && w.Node == "" && !m.failed {
-				g.late = e.At
+				if g.late = e.At; m.unit != nil {
+					m.unit.givenUp = e.At
+				}
 			}
 		}
 	case MachineGone:

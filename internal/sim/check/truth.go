@@ -136,6 +136,7 @@ type unit struct {
 	machine string
 	over    bool // it failed, was taken back, is gone, or has its node ready
 	ready   time.Time
+	givenUp time.Time // when we ended its machine, which had no node
 	node    string
 }
 
