@@ -966,23 +966,32 @@ func TestStockIsBack(t *testing.T) {
 }
 
 // TestAnothersNodeEndsTheRest: a node that another client asked for after a failure, and that comes, ends the rest. One
-// that is older than what was found proves nothing: where ids drift, a machine that the group had looks like that.
+// that is older than what was found proves nothing: where ids drift, a machine that the group had looks like that. Nor
+// does one whose machine was made before the failure.
 func TestAnothersNodeEndsTheRest(t *testing.T) {
 	for _, c := range []struct {
-		made  float64 // the minute of the nodes; the larger target is seen at 3
-		ended bool
-	}{{2, false}, {3.4, true}} {
+		made, came float64 // the minutes of the machines and of their nodes; the larger target is seen at 3
+		ended      bool
+	}{{2, 2, false}, {3.4, 3.4, true}, {0.9, 3.4, false}} {
 		s := bought(t, 2)
 		s.holds = []provider.Hold{{Op: provider.OpGrow, Reason: string(provider.Quota), Since: t0}}
 		want(t, "rests", backoff(s.at(1)).Kind, provider.Quota)
 		s.holds, s.target = nil, 3
-		s.at(3)
-		s.minute = c.made
-		for range 3 {
-			s.node(s.instance(), corev1.ConditionTrue, s.now())
+		if c.made > 1 {
+			s.at(3)
+		}
+		var machines []string
+		for s.minute = c.made; len(machines) < 3; {
+			machines = append(machines, s.instance())
+		}
+		s.at(3.2)
+		s.minute = c.came
+		for _, name := range machines {
+			s.node(name, corev1.ConditionTrue, s.now())
 		}
 		s.at(3.5)
-		want(t, fmt.Sprint("the rest has ended, with nodes of minute ", c.made), backoff(s.at(4)).Until.IsZero(), c.ended)
+		want(t, fmt.Sprintf("the rest has ended, with machines of %v and nodes of %v", c.made, c.came),
+			backoff(s.at(4)).Until.IsZero(), c.ended)
 	}
 }
 

@@ -244,6 +244,8 @@ var table = []mutant{
 		r.Length = min(2*r.Length, f.Rules.BackoffMost)`, ``},
 	{"backoff doubles without end", "internal/growth/rests.go", unit,
 		`r.Length = min(2*r.Length, f.Rules.BackoffMost)`, `r.Length = 2 * r.Length`},
+	{"a machine from before a failure ends the rest", "internal/growth/progress.go", unit,
+		`!u.Exists.IsZero() && !u.Exists.After(r.Since))`, `false)`},
 	{"a scale-up that works does not end backoff", "internal/growth/progress.go", unit,
 		`g.endBackoff(f, "a scale-up succeeded")`, ``},
 	{"a node does not rest after a removal in vain", "internal/decide/scaledown/eligible.go", unit,
