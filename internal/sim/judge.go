@@ -273,8 +273,9 @@ func (j *judge) pod(was, s seat) {
 		spec := j.w.catalog.Contents().Specs[s.pod.Spec]
 		like := &spec.Pod.Spec
 		e := check.Event{What: check.PodIs, Pod: uid, Workload: s.of, Class: j.class(spec, s.of),
-			CPU: spec.Requests.MilliCPU, Memory: spec.Requests.Memory, Picky: len(like.NodeSelector) > 0,
-			Own: s.pod.Flags&(model.FromDaemonSet|model.Mirror) != 0, Expendable: int(spec.Priority) < j.expendable,
+			CPU: spec.Requests.MilliCPU, Memory: spec.Requests.Memory, Priority: int(spec.Priority),
+			Picky: len(like.NodeSelector) > 0,
+			Own:   s.pod.Flags&(model.FromDaemonSet|model.Mirror) != 0, Expendable: int(spec.Priority) < j.expendable,
 			Coupled: len(like.TopologySpreadConstraints) > 0 || like.Affinity != nil}
 		facts := j.w.catalog.Contents().Facts[s.pod.Facts]
 		e.Controller, e.Grace, e.Local = facts.Controller, facts.Grace, facts.Local != ""

@@ -104,7 +104,7 @@ func (t *truth) gaveUp(since time.Time, but string, classes map[string]bool) {
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
 // taken the room that was bought, pods of other classes that came later, all are counted together. Pods of
 // other classes whose nodes came as others than was promised, or were given up since, may take more of it than their
-// number tells: then nothing is said.
+// number tells: then nothing is said. Those of a higher priority have any room that they fit before it.
 func once(j *Judge, e *Event) {
 	t := &j.truth
 	before, since, voided := 0, j.now, false
@@ -148,7 +148,7 @@ func once(j *Judge, e *Event) {
 		over := m.lost.Add(j.flags.ProvisionTime)
 		return !m.lost.IsZero() && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
 	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime) || t.neverStarted(since, j)
-	own, all := 0, 0
+	own, all, like := 0, 0, t.waitingLike(e.Class)
 	for _, p := range t.pods {
 		if n := t.nodes[p.node]; n != nil && !p.own && n.tainted != "" {
 			all++ // it is to leave its node, and may have the room that was bought
@@ -163,6 +163,7 @@ func once(j *Judge, e *Event) {
 		if classes[p.class] || p.made.After(since) || gone {
 			all++
 		}
+		all += p.displaces(like)
 	}
 	// So may what was on its way in the place of a machine that the cloud took, which no growth was for.
 	voided = voided || t.strayed.After(since) || slices.ContainsFunc(sorted(t.machines), func(id string) bool {
@@ -177,6 +178,31 @@ func once(j *Judge, e *Event) {
 	}
 	j.test(before+e.N <= own || claims+e.N <= all, e, e.Class,
 		"%s is for %d of its pods, units in flight are for %d, and %d wait", e.Call, e.N, before, own)
+}
+
+// waitingLike is a pod of a class that waits, nil if none does.
+func (t *truth) waitingLike(class string) *pod {
+	for _, p := range t.pods {
+		if p.class == class && p.node == "" {
+			return p
+		}
+	}
+	return nil
+}
+
+// displaces is of how many pods like another one a pod that waits may have the room, since the scheduler lets it go
+// first.
+func (p *pod) displaces(like *pod) int {
+	if like == nil || p.priority <= like.priority {
+		return 0
+	}
+	times := func(a, b int64) int64 {
+		if b == 0 {
+			return 0
+		}
+		return (a + b - 1) / b
+	}
+	return int(max(times(p.cpu, like.cpu), times(p.memory, like.memory)))
 }
 
 // stray reports whether a machine has come in the place of one that the cloud took, and has no node yet.

@@ -327,7 +327,8 @@ func (t *truth) applyPod(e *Event) {
 	case PodIs:
 		p := &pod{uid: e.Pod, workload: e.Workload, class: e.Class, own: e.Own, expendable: e.Expendable,
 			coupled: e.Coupled, picky: e.Picky, cpu: e.CPU, memory: e.Memory, made: e.At, controller: e.Controller,
-			safe: e.Safe, local: e.Local, system: e.System, tolerant: e.Tolerant, grace: e.Grace}
+			priority: e.Priority,
+			safe:     e.Safe, local: e.Local, system: e.System, tolerant: e.Tolerant, grace: e.Grace}
 		t.waited = e.At
 		t.unbound++
 		t.pods[e.Pod] = p

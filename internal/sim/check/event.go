@@ -51,7 +51,7 @@ const (
 	// node. Unsound: a Node says that something is wrong with it.
 	TakenSoon What = "taken-soon"
 	Unsound   What = "unsound"
-	// PodIs: a pod is there and has no node: Pod Workload Class CPU Memory Grace; Own: of its node, as a
+	// PodIs: a pod is there and has no node: Pod Workload Class CPU Memory Priority Grace; Own: of its node, as a
 	// DaemonSet's; Expendable; Coupled: its place depends on other pods; Picky: it selects nodes. For its
 	// eviction matter its Controller and what its annotation says (Safe: yes, no or nothing); Local: it
 	// has data on its node; System: it is of kube-system; Tolerant: it tolerates the taint of a removal.
@@ -148,7 +148,7 @@ type Event struct {
 
 	Group, Pool, Machine, Node, Pod, Workload, Class string
 	Process, Call, Verb, Name, Controller, Safe      string
-	N, From, To, Min, Max                            int
+	N, From, To, Min, Max, Priority                  int
 	CPU, Memory, Cores                               int64
 	Price                                            float64
 	When                                             time.Time

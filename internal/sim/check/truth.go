@@ -199,6 +199,7 @@ type pod struct {
 	local, system, tolerant, late   bool
 	grace                           time.Duration
 	cpu, memory                     int64
+	priority                        int
 	made, bound, ends               time.Time
 	node                            string
 	refused, started, ending        bool
