@@ -32,6 +32,9 @@ type Landing struct {
 // Landing is nil for a group whose new nodes are all alike. Differences in labels that no pending
 // pod reads do not count, so a group can lose its Landing while its pods are still remembered.
 func (w *World) Landing(group int) *Landing {
+	if g := &w.snap.Groups[group]; !g.HasTemplate || len(g.Variants) == 0 {
+		return nil
+	}
 	if l, ok := w.landings[group]; ok {
 		return l
 	}
@@ -42,9 +45,6 @@ func (w *World) Landing(group int) *Landing {
 
 func (w *World) newLanding(group int) *Landing {
 	g := &w.snap.Groups[group]
-	if !g.HasTemplate || len(g.Variants) == 0 {
-		return nil
-	}
 	l := &Landing{Balanced: g.Template.Balanced, seen: make([]int, len(g.Variants))}
 	for _, v := range g.Variants {
 		z := slices.Index(l.names, v.Zone)

@@ -2,7 +2,6 @@ package scaleup
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
@@ -13,8 +12,16 @@ import (
 // for it are named.
 func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 	var out []model.GroupVerdict
+	if q.left > 0 {
+		out = make([]model.GroupVerdict, 0, len(pl.s.Groups)) // there will be one of each
+	}
 	said := map[int]model.Verdict{}
+	heads := pl.heads
 	for gi := range pl.s.Groups {
+		of := heads[:0] // the group's head; none for a group without a template
+		if len(heads) > 0 && heads[0].group == gi {
+			of, heads = heads[:1], heads[1:]
+		}
 		n := pl.grown[gi].of(q.Class)
 		if n == 0 && q.left == 0 && pl.braking(q.Class, gi) == nil {
 			continue
@@ -34,7 +41,7 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		case q.left == 0:
 			v.Verdict = *pl.braking(q.Class, gi)
 		default:
-			v.Verdict = pl.whyNot(q, gi, said)
+			v.Verdict = pl.whyNot(q, gi, of, said)
 			if n > 0 {
 				v.Detail = bought + "; then " + v.Detail
 			}
@@ -45,11 +52,6 @@ func (pl *planner) explain(q *waiting) []model.GroupVerdict {
 		out = append(out, v)
 	}
 	return out
-}
-
-// headOf finds a group's head; not ok for a group without a template.
-func (pl *planner) headOf(group int) (at int, ok bool) {
-	return slices.BinarySearchFunc(pl.heads, group, func(h head, group int) int { return h.group - group })
 }
 
 // explainForms is the verdict on the form of a group's nodes that is the best for a
@@ -72,11 +74,11 @@ func (pl *planner) explainForms(c model.ClassID, forms []head) model.Verdict {
 
 // onNew is explainForms of a group; said are the answers of groups whose nodes are alike to a class that
 // reads no more of them.
-func (pl *planner) onNew(c model.ClassID, at int, forms []head, said map[int]model.Verdict) model.Verdict {
+func (pl *planner) onNew(c model.ClassID, h head, forms []head, said map[int]model.Verdict) model.Verdict {
 	if !pl.w.Bulk(c) || pl.w.ReadsHost(c) || forms[0].landing != nil {
 		return pl.explainForms(c, forms)
 	}
-	alike := pl.looksOf(pl.heads[at])
+	alike := pl.looksOf(h)
 	v, known := said[alike]
 	if !known {
 		v = pl.explainForms(c, forms)
@@ -88,7 +90,7 @@ func (pl *planner) onNew(c model.ClassID, at int, forms []head, said map[int]mod
 // looksOf is one of the groups whose nodes pack as those of a head do, the same for all of them.
 func (pl *planner) looksOf(h head) int {
 	if pl.alike == nil {
-		pl.alike = map[int]int{}
+		pl.alike = make([]int, len(pl.s.Groups))
 		first := map[string]int{}
 		for _, h := range pl.heads {
 			name := pl.w.PacksAlike(h.template)
@@ -101,12 +103,12 @@ func (pl *planner) looksOf(h head) int {
 	return pl.alike[h.group]
 }
 
-func (pl *planner) whyNot(q *waiting, group int, said map[int]model.Verdict) model.Verdict {
-	at, ok := pl.headOf(group)
-	if !ok {
+// whyNot is why no more pods of a class go to a group; forms is its head, none for a group without a template.
+func (pl *planner) whyNot(q *waiting, group int, forms []head, said map[int]model.Verdict) model.Verdict {
+	if len(forms) == 0 {
 		return *pl.limits.verdict(group)
 	}
-	h := pl.heads[at]
+	h := forms[0]
 	if q.unseen {
 		return *pl.stepBudget(q)
 	}
@@ -125,12 +127,14 @@ func (pl *planner) whyNot(q *waiting, group int, said map[int]model.Verdict) mod
 	if v := pl.braking(q.Class, group); v != nil {
 		return *v
 	}
-	forms := pl.variants(q.Class, h)
+	if pl.w.Choosy(q.Class, group) {
+		forms = pl.variants(q.Class, h)
+	}
 	if key := pl.w.LacksTopology(q.Class, forms[0].template); key != "" {
 		return model.Verdict{Reason: model.TopologySpread, Detail: "the node has no label " + key,
 			Fix: "the label on the group's nodes, or another topology key"}
 	}
-	v := pl.onNew(q.Class, at, forms, said)
+	v := pl.onNew(q.Class, h, forms, said)
 	if v.Reason != model.Fits && !(v.Reason == model.TopologySpread && pl.suits(q.Class, h)) {
 		v.Fix = fix(v.Reason)
 		return v

@@ -34,12 +34,9 @@ func (pl *planner) suits(c model.ClassID, h head) bool {
 	return slices.ContainsFunc(pl.variants(c, h), func(v head) bool { return !v.passing })
 }
 
-// variants are the heads that a group's head stands for: itself, or for a class that
-// tells the group's new nodes apart, one a variant.
+// variants are the heads that a group's head stands for with a class that tells the group's new nodes apart,
+// one a variant.
 func (pl *planner) variants(c model.ClassID, h head) []head {
-	if !pl.w.Choosy(c, h.group) {
-		return []head{h}
-	}
 	l := pl.w.Landing(h.group)
 	key := brakeKey{c, h.group}
 	if known, ok := pl.forms[key]; ok {

@@ -237,7 +237,7 @@ type planner struct {
 	wake    time.Time
 	seeds   map[model.NodeID]int // node → group
 	filled  []int                // by group: nodes that fill its pool
-	alike   map[int]int          // looksOf, by group, once asked for
+	alike   []int                // looksOf, by group, once asked for
 	// domains is how many domains each spread class had when it was first
 	// placed over groups.
 	domains map[model.ClassID]int
