@@ -268,6 +268,20 @@ func (t *traits) count(f *amounts) int {
 	return int(max(0, min(n, math.MaxInt32)))
 }
 
+// fits reports whether the free amounts have room for one pod of the class: whether count is above zero, without
+// its divisions.
+func (t *traits) fits(f *amounts) bool {
+	want := &t.request
+	switch {
+	case f.pods < 1, t.zero:
+		return f.pods > 0
+	case want.cpu != 0 && f.cpu < want.cpu, want.memory != 0 && f.memory < want.memory,
+		want.ephemeral != 0 && f.ephemeral < want.ephemeral:
+		return false
+	}
+	return len(want.ext) == 0 || t.count(f) > 0
+}
+
 func fit(n, have, want int64) int64 {
 	if want == 0 {
 		return n

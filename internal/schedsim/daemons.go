@@ -135,7 +135,7 @@ func (w *World) bring(n *node, list []int) (without []int) {
 	w.Looked(len(list))
 	for _, i := range list {
 		c := w.snap.DaemonSets[i].Class
-		if w.classes[c].count(&n.free) < 1 || w.blocked(c, n) || !w.mountable(c, n.shape) {
+		if !w.classes[c].fits(&n.free) || w.blocked(c, n) || !w.mountable(c, n.shape) {
 			without = append(without, i)
 			continue
 		}

@@ -103,7 +103,7 @@ func (s *spreader) roomAs(h int) func(*node) bool {
 	return func(n *node) bool {
 		as := *n
 		as.batches, as.free = s.w.as(n, s.heads[h].Template)
-		return s.w.classes[s.class].count(&as.free) > 0 && !s.w.blocked(s.class, &as)
+		return s.w.classes[s.class].fits(&as.free) && !s.w.blocked(s.class, &as)
 	}
 }
 

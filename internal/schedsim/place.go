@@ -29,7 +29,7 @@ func (w *World) obstacle(c model.ClassID, i int) model.Reason {
 	if class.unsupported != "" {
 		return class.refused
 	}
-	if room := w.roomFor(class, i); class.count(&room) < 1 {
+	if !w.hasRoom(class, i) {
 		return model.InsufficientResources
 	}
 	if class.readsHost {
@@ -304,6 +304,7 @@ type packer struct {
 	fuller bool // look for loads that leave less over
 	rest   []int
 	blocks []least // of what is wanted
+	last   load    // whose lists the next one takes
 	// cpu and memory are what all that is left requests.
 	cpu, memory float64
 }
@@ -313,6 +314,11 @@ type load struct {
 	pods []model.Batch
 	of   []int   // which of those wanted
 	used float64 // the share of what is scarcer, CPU or memory
+}
+
+func (l load) clone() load {
+	l.pods, l.of = slices.Clone(l.pods), slices.Clone(l.of)
+	return l
 }
 
 func (k *packer) pack(max int) Packing {
@@ -326,7 +332,7 @@ func (k *packer) pack(max int) Packing {
 	}
 	k.blocks = k.smallest()
 	for p.Nodes < max && (len(p.Patterns) == 0 || !k.w.Exhausted()) {
-		l := k.load(nil)
+		l := k.load(nil).clone()
 		if k.fuller {
 			l = k.improve(l)
 		}
@@ -363,14 +369,14 @@ func (k *packer) keep(i, count int) {
 	k.memory += float64(count) * float64(r.memory)
 }
 
-// load fills a new node, each class in turn with as many as fit, less some of each.
+// load fills a new node, each class in turn with as many as fit, less some of each. The next call takes its lists.
 func (k *packer) load(fewer map[int]int) load {
 	w := k.w
 	m := w.Mark()
 	defer w.Undo(m)
 	id := int(w.AddNodes(k.t, 1))
 	before := w.nodes[id].free
-	var l load
+	l := load{pods: k.last.pods[:0], of: k.last.of[:0]}
 	for i := 0; i < len(k.want); i++ {
 		if i%blockSize == 0 && !k.blocks[i/blockSize].mayFit(&w.nodes[id].free) {
 			i += blockSize - 1
@@ -378,7 +384,7 @@ func (k *packer) load(fewer map[int]int) load {
 			continue
 		}
 		b, most := k.want[i], k.rest[i]
-		if most == 0 || w.classes[b.Class].count(&w.nodes[id].free) < 1 || w.blocked(b.Class, &w.nodes[id]) {
+		if most == 0 || !w.classes[b.Class].fits(&w.nodes[id].free) || w.blocked(b.Class, &w.nodes[id]) {
 			continue
 		}
 		if less := fewer[i]; less > 0 {
@@ -398,6 +404,7 @@ func (k *packer) load(fewer map[int]int) load {
 	if k.fuller {
 		l.used = k.used(&before, &w.nodes[id].free)
 	}
+	k.last = l
 	return l
 }
 
@@ -430,7 +437,7 @@ func (k *packer) improve(best load) load {
 			}
 			fewer[i]++
 			if l := k.load(fewer); l.used > best.used {
-				best, at = l, i
+				best, at = l.clone(), i
 			}
 			fewer[i]--
 		}
@@ -486,7 +493,7 @@ func (w *World) Suits(c model.ClassID, t Template) bool {
 	for _, b := range t.Pods {
 		f.take(&w.classes[b.Class], int64(b.Count))
 	}
-	return class.count(&f) > 0
+	return class.fits(&f)
 }
 
 // Commit carries out a packing: its nodes and their pods become part of the

@@ -137,7 +137,7 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 			return r
 		}
 	}
-	if room := w.roomFor(class, i); class.count(&room) < 1 {
+	if !w.hasRoom(class, i) {
 		return short
 	}
 	if why := w.conflict(class, w.inTheWay(class, i)); why != "" {
@@ -198,6 +198,15 @@ func (w *World) roomFor(class *class, i int) amounts {
 		free.take(&w.classes[b.Class], int64(b.Count))
 	}
 	return free
+}
+
+// hasRoom reports whether a node has room for a pod of a class.
+func (w *World) hasRoom(class *class, i int) bool {
+	if len(w.inTheWay(class, i)) == 0 {
+		return class.fits(&w.nodes[i].free)
+	}
+	room := w.roomFor(class, i)
+	return class.fits(&room)
 }
 
 // unoffered is the answer of all nodes to a class that requests a resource that

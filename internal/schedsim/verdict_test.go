@@ -159,6 +159,9 @@ func TestCountIsWhatTheFilterAllows(t *testing.T) {
 		defer w.Close()
 		id := s.Pending[0].Class
 		want := w.classes[id].count(&w.nodes[0].free)
+		if fits := w.classes[id].fits(&w.nodes[0].free); fits != (want > 0) {
+			t.Fatalf("counted %d, and that one fits is %v", want, fits)
+		}
 		got := 0
 		for got < 200 && schedulerSays(w, id, 0) {
 			w.put(0, id, 1)
