@@ -85,7 +85,7 @@ func (pl *planner) growOne(q *waiting) {
 // suitable lists the groups that may grow for the class, best first by the
 // expanders.
 func (pl *planner) suitable(q *waiting) []head {
-	options := make([]option, 0, len(pl.heads))
+	options, placed := pl.answers[:0], make([]model.Batch, 0, len(pl.heads))
 	pl.w.Looked(looksPerGroup * len(pl.heads))
 	perHost := pl.w.MostPerHost(q.Class)
 	for _, h := range pl.heads {
@@ -105,10 +105,10 @@ func (pl *planner) suitable(q *waiting) []head {
 		// though what all forms have in common may take none.
 		per := max(1, min(perHost, pl.w.Capacity(q.Class, h.template)))
 		nodes := min(most, (q.left+per-1)/per)
-		options = append(options, option{
-			head: h, nodes: nodes, placed: []model.Batch{{Class: q.Class, Count: min(q.left, nodes*per)}},
-		})
+		placed = append(placed, model.Batch{Class: q.Class, Count: min(q.left, nodes*per)})
+		options = append(options, option{head: h, nodes: nodes, placed: placed[len(placed)-1:]})
 	}
+	pl.answers = options
 	pl.options += len(options)
 	heads := make([]head, 0, len(options))
 	for _, i := range pl.rank(options) {
@@ -127,12 +127,13 @@ func (pl *planner) suitable(q *waiting) []head {
 }
 
 func (pl *planner) spread(q *waiting, heads []head, steps int) schedsim.Spreading {
-	pass := make([]schedsim.Head, len(heads))
-	for i, h := range heads {
-		pass[i] = schedsim.Head{
+	pass := pl.pass[:0]
+	for _, h := range heads {
+		pass = append(pass, schedsim.Head{
 			Template: h.template, Landing: h.landing, Variant: h.variant, Passing: h.passing, Hoped: h.hoped,
-		}
+		})
 	}
+	pl.pass = pass
 	trial, taken := pl.limits.clone(), make([]int, len(heads))
 	allow := func(h int, opened []int) bool {
 		for i, n := range opened {

@@ -257,7 +257,9 @@ type planner struct {
 	weights []float64                 // by what shares prices count for more, by group; nil: by none
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
-	end     int // how many steps the world may have taken when the plan is made
+	answers []option        // memory for suitable
+	pass    []schedsim.Head // and for spread
+	end     int             // how many steps the world may have taken when the plan is made
 }
 
 // head is a group that could grow.
