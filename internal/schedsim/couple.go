@@ -69,6 +69,7 @@ type term struct {
 	holders []model.ClassID // those that have it as an anti-affinity term
 	found   bool
 	matches []model.ClassID // those that it matches, once found
+	staying []model.ClassID // those of them that a spread constraint counts; nil before it was asked
 }
 
 // bonds is how the classes of a world affect each other's verdicts. It depends on the classes, the

@@ -137,10 +137,12 @@ func (o *outlook) readAffinity(w *World, everywhere func(string) *scope) {
 // staying are the classes that a spread constraint counts: an empty selector counts none, and pods
 // that are being deleted do not count.
 func (b *bonds) staying(t *term) []model.ClassID {
-	if t.Selector.Empty() {
-		return nil
+	if t.staying == nil && !t.Selector.Empty() {
+		t.staying = slices.DeleteFunc(append([]model.ClassID{}, b.matches(t)...), func(id model.ClassID) bool {
+			return b.classes[id].terminating
+		})
 	}
-	return slices.DeleteFunc(slices.Clone(b.matches(t)), func(id model.ClassID) bool { return b.classes[id].terminating })
+	return t.staying
 }
 
 // refusal tells what other pods have against one more pod of the class on a node, nil if nothing. The

@@ -214,12 +214,21 @@ func (s *byDomain) findRegions(on NodeSet) {
 		}
 		return &s.regions[i]
 	}
-	for i := range s.w.nodes {
-		if !s.may(i, on) || !s.w.usable(s.class, i) {
+	for b := 0; b*blockSize < len(s.w.nodes); b++ {
+		if !s.w.mayTake(b, s.o.class, on) {
 			continue
 		}
-		r := find(s.o.regions.of(s.w, s.w.nodes[i].shape))
-		r.nodes = append(r.nodes, i)
+		none := true
+		for i := b * blockSize; i < min(len(s.w.nodes), (b+1)*blockSize); i++ {
+			if !s.may(i, on) || !s.w.usable(s.class, i) {
+				continue
+			}
+			r := find(s.o.regions.of(s.w, s.w.nodes[i].shape))
+			r.nodes, none = append(r.nodes, i), false
+		}
+		if none {
+			s.w.tighten(b)
+		}
 	}
 	for _, h := range s.fit {
 		r := find(s.o.regions.of(s.w, s.heads[h].Template.Shape))
