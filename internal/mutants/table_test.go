@@ -340,6 +340,8 @@ var table = []mutant{
 		`if len(grown) > 0 {`},
 	{"a volume that one pod may use is used on many nodes", "internal/decide/scaleup/places.go", unit,
 		` && !pl.w.Exclusive(q.Class)`, ``},
+	{"pods that may go anywhere take the room of those that may not", "internal/schedsim/mover_roster.go", unit,
+		`if picky(class.spec) {`, `if false {`},
 	{"a group that a volume does not reach hides the others", "internal/schedsim/spread.go", unit,
 		`s.vain[last.head] = true`, `return false`},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,

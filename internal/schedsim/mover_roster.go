@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -114,6 +116,13 @@ const (
 	rankSingle
 )
 
+// picky: its labels alone say that only some hosts take a pod. One that may go anywhere would take their room.
+func picky(spec *corev1.PodSpec) bool {
+	a := spec.Affinity
+	return len(spec.NodeSelector) > 0 ||
+		a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
+}
+
 func (m *Mover) sight(c model.ClassID) *sight {
 	if s := m.sights[c]; s != nil {
 		return s
@@ -122,6 +131,10 @@ func (m *Mover) sight(c model.ClassID) *sight {
 	s := &sight{class: c, version: -1, rank: rankFree}
 	whole := true
 	switch class.coupling {
+	case free:
+		if picky(class.spec) {
+			s.rank = rankHost
+		}
 	case host:
 		s.rank = rankHost
 	case domain:
