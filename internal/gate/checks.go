@@ -99,13 +99,46 @@ var older = check{"older than our write", func(q question) *model.Verdict {
 		Detail: "the cloud has not been read since our last write to the group"}
 }}
 
-// neverStarted: a node of the group did not become ready. It is named.
+// neverStarted: a node of the group did not become ready. It is named. One that would have gone by now, were it not for
+// a minimum, tells no more of the next: a group at its minimum would wait for people to end it.
 var neverStarted = check{"never started", func(q question) *model.Verdict {
-	if v := q.group.Unhealthy; v != nil && v.Reason == model.NodeNeverStarted {
-		return v
+	v := q.group.Unhealthy
+	if v == nil || v.Reason != model.NodeNeverStarted {
+		return nil
 	}
-	return nil
+	until := q.dudsCount()
+	switch {
+	case until.IsZero():
+		return v
+	case !until.After(q.snap.Now):
+		return nil
+	}
+	timed := *v
+	timed.Until = until
+	return &timed
 }}
+
+// dudsCount is until when the nodes of a group that never started tell of the next: until they would go, if a minimum
+// is all that keeps them. Zero: as long as they are there.
+func (q question) dudsCount() (until time.Time) {
+	down := &q.policy.ScaleDown
+	wait := down.UnreadyTime
+	if t := q.group.Options.ScaleDownUnreadyTime; t != nil {
+		wait = *t
+	}
+	for i := range q.snap.Nodes {
+		n := q.snap.Nodes[i]
+		if n.Group != q.index || n.State != model.StateNeverStarted {
+			continue
+		}
+		kept := []model.Reason{model.GroupAtMin, model.PoolAtMin, model.PoolFloor}
+		if !down.Enabled || n.Standing.UnneededSince.IsZero() || !slices.Contains(kept, n.Standing.Held) {
+			return time.Time{}
+		}
+		until = model.Latest(until, n.Standing.UnneededSince.Add(wait))
+	}
+	return until
+}
 
 // backoff: the group rests after growth that failed.
 var backoff = check{"backoff", func(q question) *model.Verdict {
@@ -119,7 +152,12 @@ var backoff = check{"backoff", func(q question) *model.Verdict {
 }}
 
 // unhealthy: too many of the group's nodes are missing or not ready (S2).
-var unhealthy = check{"unhealthy", func(q question) *model.Verdict { return q.group.Unhealthy }}
+var unhealthy = check{"unhealthy", func(q question) *model.Verdict {
+	if v := q.group.Unhealthy; v != nil && v.Reason == model.NodeNeverStarted {
+		return neverStarted.ask(q)
+	}
+	return q.group.Unhealthy
+}}
 
 // paused: a write failed for no fault of the group.
 var paused = check{"paused", func(q question) *model.Verdict {

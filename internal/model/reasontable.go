@@ -148,7 +148,8 @@ var ReasonSections = []ReasonSection{
 			"Nodes of the group did not become ready within their start time, and another probably would not either: " +
 				"more than `--max-total-unready-percentage` of them, or one of one or two.",
 			"Look at the node that the detail names; see `--max-node-startup-time`. It ends when the node is ready or " +
-				"gone."},
+				"gone; or, where only a minimum keeps it, when it would have gone (`--scale-down-unready-time`): then " +
+				"another one is tried."},
 		{Resizing, 0,
 			"The group is being resized to what it has, or rid of instances that never registered.",
 			"Wait for the next cycles; the events `ScaleUpTimedOut` and `DeleteUnregistered` say what is missing."},

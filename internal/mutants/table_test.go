@@ -208,6 +208,12 @@ var table = []mutant{
 	// Health (S1, S2, UC3, UC8).
 	{"S1: machines end beyond the rate while answers are on their way", "internal/decide/repair/rate.go", play,
 		`n += g.Amiss`, `n += 0`},
+	{"UC3: a dud that a minimum keeps stops its group for ever", "internal/gate/checks.go", play,
+		`until.IsZero():
+		return v
+	case !until.After`, `true:
+		return v
+	case !until.After`},
 	{"S1: nodes whose machines are gone make the cluster healthy", "internal/ledger/ledger.go", unit | play,
 		`ours.Total -= departed`, `_ = departed`},
 	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,
@@ -219,7 +225,9 @@ var table = []mutant{
 	{"S1: lost Node objects do not count", "internal/model/rules.go", unit,
 		`unready, all = ours.Unready+ours.Lost, `, `unready, all = ours.Unready, `},
 	{"S2: a sick group grows", "internal/gate/checks.go", unit,
-		`func(q question) *model.Verdict { return q.group.Unhealthy }`, `func(question) *model.Verdict { return nil }`},
+		`	return q.group.Unhealthy
+}}`, `	return nil
+}}`},
 	{"UC3: duds do not stop their group", "internal/model/rules.go", unit,
 		`return duds > 0 && (`, `return duds < 0 && (`},
 
