@@ -350,6 +350,8 @@ var table = []mutant{
 		` && !pl.w.Exclusive(q.Class)`, ``},
 	{"pods that may go anywhere take the room of those that may not", "internal/schedsim/mover_roster.go", unit,
 		`if picky(class.spec) {`, `if false {`},
+	{"a limit is used up for pods of a lower priority", "internal/decide/scaleup/scaleup.go", unit,
+		`p.ScaleUp.SpreadStepLimit && pl.overtaken() {`, `p.ScaleUp.SpreadStepLimit && false {`},
 	{"a group that a volume does not reach hides the others", "internal/schedsim/spread.go", unit,
 		`s.vain[last.head] = true`, `return false`},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,

@@ -15,6 +15,8 @@ package scaleup
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -53,6 +55,8 @@ type Result struct {
 // few rounds the last one stands, but for what it got wrong, which is the next
 // cycle's.
 //
+// So it is where a limit was used up for pods while others of a higher priority are left.
+//
 // The gate says which groups may grow at all.
 func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gate) Result {
 	defer w.AllowAll()
@@ -60,12 +64,18 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gat
 	end := w.Work().Steps + p.ScaleUp.SpreadStepLimit
 	var seeds []schedsim.Forms
 	var filled []int
-	options := 0
+	options, strict := 0, false
 	for round := 1; ; round++ {
 		m := w.Mark()
 		pl := newPlanner(w, s, p, access)
-		pl.end, pl.options = end, options
+		pl.end, pl.options, pl.strict = end, options, strict
 		pl.plan(p, seeds, filled)
+		if !strict && 2*pl.stepsLeft() >= p.ScaleUp.SpreadStepLimit && pl.overtaken() {
+			seeds, filled, options, strict, round = nil, nil, pl.options, true, 0
+			w.DoubtNone()
+			w.Undo(m)
+			continue
+		}
 		last := round == maxRounds || 2*pl.stepsLeft() < p.ScaleUp.SpreadStepLimit
 		if pl.settle(last) || last {
 			pl.packWhole()
@@ -110,13 +120,47 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) {
 	// affinity waits for, so that it is done again while it helps.
 	// A seed that proves idle goes, and its domain with it: that may let more in.
 	for again := true; again; again = pl.dropIdle() && pl.leftOver(waiting) > 0 {
-		pl.growFor(waiting)
+		pl.growInOrder(waiting)
 	}
 	// 5. Pools that have less than their minimum still. Pods that no share was left
 	// for may find room there.
 	if pl.fillPools() && pl.leftOver(waiting) > 0 {
-		pl.growFor(waiting)
+		pl.growInOrder(waiting)
 	}
+}
+
+// growInOrder buys for all that is left, or, where the order is strict, for one priority after the other. Bought for
+// together, pods share nodes better; but those that depend on topology domains come before all others.
+func (pl *planner) growInOrder(list []*waiting) {
+	if !pl.strict {
+		pl.growFor(list)
+		return
+	}
+	bands := map[int32][]*waiting{}
+	for _, q := range list {
+		priority := pl.s.Classes[q.Class].Spec.Priority
+		bands[priority] = append(bands[priority], q)
+	}
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(bands))) {
+		pl.growFor(bands[priority])
+	}
+}
+
+// overtaken reports whether pods are left that a limit keeps from a node, which the plan has used up for pods of a
+// lower priority.
+func (pl *planner) overtaken() bool {
+	lowest := int32(math.MaxInt32)
+	for _, q := range pl.list {
+		if q.planned > 0 {
+			lowest = min(lowest, pl.s.Classes[q.Class].Spec.Priority)
+		}
+	}
+	return slices.ContainsFunc(pl.list, func(q *waiting) bool {
+		return q.left > 0 && pl.s.Classes[q.Class].Spec.Priority > lowest &&
+			slices.ContainsFunc(pl.heads, func(h head) bool {
+				return pl.limits.most(h.group) == 0 && pl.opening.most(h.group) > 0 && pl.suits(q.Class, h)
+			})
+	})
 }
 
 // growFor buys for the pods that are left while that helps, of groups that come last only if others do not suffice.
@@ -232,6 +276,7 @@ type planner struct {
 	list    []*waiting
 	step    *waiting // the class that the scheduler is believed of, nil if there is none
 	begin   stage    // what the plan was before anything was bought
+	strict  bool     // one priority after the other
 	grown   []growth
 	skip    []model.PendingVerdict
 	wake    time.Time
