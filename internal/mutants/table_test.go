@@ -417,6 +417,8 @@ var table = []mutant{
 	{"not ready: its replacement waits for --scale-down-unready-time", "internal/decide/scaledown/start.go", unit,
 		`if n.Kind == model.Unready && b.Room.ReplacedBy(c.node).Move.Reason != model.NodeUnready {`,
 		`if n.Kind == model.Unready {`},
+	{"small pods have the room that a move bought for a large one", "internal/decide/reserve/moves.go", unit,
+		`if x.Why != nil && x.Why.Reason == model.NoPlaceToMovePods {`, `if false {`},
 	{"not ready: an unneeded node is so since it is to be replaced", "internal/decide/scaledown/moves.go", play,
 		`v.Since = f.verdicts[id].Since`, `_ = f`},
 	{"not ready: a node that is ready again goes", "internal/decide/scaledown/moves.go", unit,

@@ -62,16 +62,21 @@ func (r *Room) PlaceMoves() {
 				continue
 			}
 			if mover == nil {
-				mover = r.moverFor(stage)
+				mover = r.moverFor(stage, true)
 			}
 			r.placeReplaced(mover, model.NodeID(id), x)
+			if x.Why != nil && x.Why.Reason == model.NoPlaceToMovePods {
+				// A pod that fits elsewhere may have the room that was bought for one that does not.
+				x.Why, mover = nil, nil
+				r.placeReplaced(r.moverFor(stage, false), model.NodeID(id), x)
+			}
 		}
 	}
 }
 
-// moverFor moves pods onto nodes that stay, those that are bought for moves first: what other nodes have is left for
-// pods of nodes that nothing needs.
-func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
+// moverFor moves pods onto nodes that stay, those that are bought for moves first, or last. First: what other nodes have
+// is left for pods of nodes that nothing needs.
+func (r *Room) moverFor(stage model.MoveStage, first bool) *schedsim.Mover {
 	awaited, due := r.awaited(), r.due()
 	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool {
 		n := r.snap.Nodes[id]
@@ -85,7 +90,7 @@ func (r *Room) moverFor(stage model.MoveStage) *schedsim.Mover {
 		return stage == model.MoveEmptying || due[n.Group] < 0
 	})
 	other := func(id model.NodeID) int {
-		if r.bought[id] != nil || r.snap.Nodes[id].Kind != model.Ready {
+		if first == (r.bought[id] != nil || r.snap.Nodes[id].Kind != model.Ready) {
 			return 0
 		}
 		return 1
