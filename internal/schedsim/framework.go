@@ -46,10 +46,10 @@ var filterPlugins = []string{
 	names.PodTopologySpread, names.InterPodAffinity, names.NodeDeclaredFeatures,
 }
 
-// localPlugins are those that look at no node but the one in question; what the others say is found by
-// counting.
+// localPlugins are those that look at no node but the one in question, and count no amounts; what the others say is
+// found by counting.
 var localPlugins = slices.DeleteFunc(slices.Clone(filterPlugins), func(name string) bool {
-	return name == names.PodTopologySpread || name == names.InterPodAffinity
+	return name == names.PodTopologySpread || name == names.InterPodAffinity || name == names.NodeResourcesFit
 })
 
 // filters is one set of plugins and what they read from. It serves one goroutine

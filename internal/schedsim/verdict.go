@@ -152,8 +152,11 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 		if class.plain && !w.blocked(c, n) {
 			return yes
 		}
-		info := w.info(i)
-		return w.ask(w.filters.full, c, info, []stageNode{info})
+		plugins, info := w.filters.full, w.info(i)
+		if w.conflicts(class) == nil {
+			plugins = w.filters.local // nothing but the node itself can refuse it
+		}
+		return w.ask(plugins, c, info, []stageNode{info})
 	default:
 		return w.reach(c, i)
 	}
