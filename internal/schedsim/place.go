@@ -204,16 +204,16 @@ func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
 	return left
 }
 
-// fill puts as many pods of a free or host class onto one node as fit, up to
-// want. Where not one does, it says why.
+// fill puts as many pods of a free or host class onto one node as fit, up to want, if the node is one that obstacle has
+// nothing against, which is all that there is to ask for a free class. Where not one does, it says why.
 func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
 	class := w.class(c)
 	room := w.roomFor(class, i)
 	n := min(want, class.count(&room))
-	if n < 1 || class.coupling == free {
-		if no := w.check(c, i); no != nil || want < 1 {
-			return 0, no
-		}
+	switch {
+	case n < 1:
+		return 0, w.check(c, i)
+	case class.coupling == free:
 		w.put(i, c, n)
 		return n, nil
 	}
