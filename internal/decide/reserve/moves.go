@@ -74,8 +74,8 @@ func (r *Room) PlaceMoves() {
 	}
 }
 
-// moverFor moves pods onto nodes that stay, those that are bought for moves first, or last. First: what other nodes have
-// is left for pods of nodes that nothing needs.
+// moverFor moves pods onto nodes that stay, those that are bought for moves first, or last. First: what other nodes
+// have is left for pods of nodes that nothing needs.
 func (r *Room) moverFor(stage model.MoveStage, first bool) *schedsim.Mover {
 	awaited, due := r.awaited(), r.due()
 	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool {
