@@ -20,6 +20,9 @@ type World struct {
 	pending []func(*Cluster)
 	other   []func(*Cluster)
 	Policy  model.Policy
+	// Pods are those of the apps, and of the DaemonSet last if there is one. What is changed on them is so in all
+	// clusters that are built later.
+	Pods []*corev1.Pod
 }
 
 // Build makes the cluster, each kind of thing in the given order.
@@ -131,10 +134,11 @@ func DrawWorld(t *rapid.T) World {
 		count := rapid.IntRange(0, 12).Draw(t, "pending")
 		w.pending = append(w.pending, func(c *Cluster) { c.Pending(pods[a].DeepCopy(), count) })
 	}
+	w.Pods = pods
 	if rapid.Bool().Draw(t, "daemonset") {
-		w.other = append(w.other, func(c *Cluster) {
-			c.DaemonSet("agent", Pod("default", "agent", "300m", "128Mi", map[string]string{"app": "agent"}))
-		})
+		agent := Pod("default", "agent", "300m", "128Mi", map[string]string{"app": "agent"})
+		w.other = append(w.other, func(c *Cluster) { c.DaemonSet("agent", agent.DeepCopy()) })
+		w.Pods = append(w.Pods, agent)
 	}
 	w.Policy.ScaleUp.MaxNodesTotal = rapid.SampledFrom([]int{0, 0, 3, 6, 10}).Draw(t, "max nodes")
 	w.Policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
@@ -154,8 +158,7 @@ func (w *World) drawVolumes(t *rapid.T, pods []*corev1.Pod) {
 		mode := rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{
 			corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadWriteOncePod,
 		}).Draw(t, "mode of volume")
-		bare := p.DeepCopy()
-		w.other = append(w.other, func(c *Cluster) { c.ClaimIn(bare.DeepCopy(), bare.Name, zone, mode) })
+		w.other = append(w.other, func(c *Cluster) { c.ClaimIn(p.DeepCopy(), p.Name, zone, mode) })
 		New().ClaimIn(p, p.Name, zone, mode) // the pods name it
 	}
 }

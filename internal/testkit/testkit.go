@@ -94,6 +94,27 @@ func (c *Cluster) Group(id string, least, most int, template *corev1.Node) *prov
 	return &c.Groups[len(c.Groups)-1]
 }
 
+// Nodes are all nodes, and the templates of the groups.
+func (c *Cluster) Nodes() []*corev1.Node {
+	out := slices.Clone(c.nodes)
+	for i := range c.Groups {
+		out = append(out, c.Groups[i].Template.Node)
+	}
+	return out
+}
+
+// LabelHalf puts a label on every other pod that waits.
+func (c *Cluster) LabelHalf(key, value string) {
+	for i := range c.unbound {
+		p := &c.unbound[i]
+		if like := c.likes[kindOfPod{p.Content, p.Facts}]; i%2 == 0 {
+			like = like.DeepCopy()
+			like.Labels[key] = value
+			p.Content = c.Catalog.Pod(like)
+		}
+	}
+}
+
 // AddNode adds a node; with a group, also the group's instance for it.
 func (c *Cluster) AddNode(n *corev1.Node, group string) {
 	c.nodes = append(c.nodes, n)
