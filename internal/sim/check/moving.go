@@ -28,11 +28,12 @@ func lasting(j *Judge, e *Event) {
 	}
 	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does one of several
 	// whose pods found room on the others, whatever the scheduler put there. A pod that leaves by itself, or that the
-	// scheduler drives out for another one, makes room that was not there; so do nodes that came for the zone they are in.
+	// scheduler drives out for another one, makes room that was not there; so do nodes that came for the zone they are in,
+	// and those of a group that rested when this one was bought.
 	boot := m.unit.ready.Sub(m.unit.growth.at)
 	late := !n.met && j.truth.beside(m.unit.growth)
 	constant := j.truth.calm(m.unit.growth.at) && j.truth.freed.Before(m.unit.growth.at) &&
-		!j.truth.varied(m.unit.growth.at)
+		!j.truth.varied(m.unit.growth.at) && !j.truth.reopened(m.unit.growth.at, j.flags.BackoffMost)
 	if g := j.truth.groups[m.group]; constant && g != nil && !g.differed && !g.varies && !late {
 		j.test(j.since(m.unit.ready) >= boot, e, e.Node,
 			"it was bought at %s, is ready since %s, and nothing has changed since",
@@ -56,6 +57,21 @@ func (t *truth) meant(n *node, p *pod) bool {
 func (t *truth) varied(since time.Time) bool {
 	for _, m := range t.machines {
 		if g := t.groups[m.group]; g != nil && g.varies && m.unit != nil && m.unit.ready.After(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// reopened reports whether a node has come since an instant of a group that may have rested then, since a machine of it
+// had not come in time: it was bought for other pods.
+func (t *truth) reopened(since time.Time, most time.Duration) bool {
+	for _, m := range t.machines {
+		g := t.groups[m.group]
+		if g == nil || m.unit == nil || g.late.IsZero() || !m.unit.growth.at.After(since) {
+			continue
+		}
+		if m.unit.ready.After(since) && g.late.Before(m.unit.growth.at) && g.late.Add(most).After(since) {
 			return true
 		}
 	}
