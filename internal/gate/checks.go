@@ -100,27 +100,33 @@ var older = check{"older than our write", func(q question) *model.Verdict {
 }}
 
 // neverStarted: a node of the group did not become ready. It is named. One that would have gone by now, were it not for
-// a minimum, tells no more of the next: a group at its minimum would wait for people to end it.
+// a minimum, tells less of the next: a group at its minimum would wait for people to end it. One node at a time is
+// tried.
 var neverStarted = check{"never started", func(q question) *model.Verdict {
 	v := q.group.Unhealthy
 	if v == nil || v.Reason != model.NodeNeverStarted {
 		return nil
 	}
-	until := q.dudsCount()
+	until := q.dudsTellUntil()
 	switch {
 	case until.IsZero():
+		return v
+	case until.After(q.snap.Now): // said below
+	case slices.ContainsFunc(q.group.Asks, func(a model.Ask) bool {
+		return slices.ContainsFunc(a.Units, func(u model.Unit) bool { return u.Open() })
+	}):
 		return v
 	case !until.After(q.snap.Now):
 		return nil
 	}
 	timed := *v
-	timed.Until = until
+	timed.Until, timed.Fix = until, "time, after which one node is tried; they become ready, or go"
 	return &timed
 }}
 
-// dudsCount is until when the nodes of a group that never started tell of the next: until they would go, if a minimum
-// is all that keeps them. Zero: as long as they are there.
-func (q question) dudsCount() (until time.Time) {
+// dudsTellUntil is until when the nodes of a group that never started tell of the next: until they would go, if a
+// minimum is all that keeps them. Zero: as long as they are there.
+func (q question) dudsTellUntil() (until time.Time) {
 	down := &q.policy.ScaleDown
 	wait := down.UnreadyTime
 	if t := q.group.Options.ScaleDownUnreadyTime; t != nil {
@@ -151,7 +157,7 @@ var backoff = check{"backoff", func(q question) *model.Verdict {
 		Detail: fmt.Sprintf("for %s, until %s: %s", r.Length, r.Until.UTC().Format("15:04:05Z"), r.Message)}
 }}
 
-// unhealthy: too many of the group's nodes are missing or not ready (S2).
+// unhealthy: too many of the group's nodes are missing or not ready (S2). Those that never started are told as such.
 var unhealthy = check{"unhealthy", func(q question) *model.Verdict {
 	if v := q.group.Unhealthy; v != nil && v.Reason == model.NodeNeverStarted {
 		return neverStarted.ask(q)

@@ -120,6 +120,13 @@ func (t *Gate) Distrusted(group int) bool {
 	return slices.ContainsFunc(t.distrusts, func(d model.Distrust) bool { return d.Group == t.snap.Groups[group].ID })
 }
 
+// Tries reports whether a group may have one node at a time, to see whether it becomes ready: others did not. Where
+// other groups take the pods, those come first.
+func (t *Gate) Tries(group int) bool {
+	v := t.snap.Groups[group].Unhealthy
+	return v != nil && v.Reason == model.NodeNeverStarted && t.Closed(group, Grow) == nil
+}
+
 // Close closes a group for the rest of the plan, which writes to it already.
 func (t *Gate) Close(group int, v model.Verdict) { t.resized[group] = v }
 

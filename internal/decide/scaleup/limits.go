@@ -90,7 +90,10 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 		}
 		l.shares = append(l.shares, portion{left: math.MaxInt})
 		l.closed[i] = access.Closed(i, gate.Grow)
-		l.last = append(l.last, access.Distrusted(i))
+		l.last = append(l.last, access.Distrusted(i) || access.Tries(i))
+		if access.Tries(i) {
+			l.try(i, 1)
+		}
 	}
 	l.pooled = pool.Of(s)
 	for _, p := range l.pooled {

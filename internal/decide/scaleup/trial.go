@@ -125,6 +125,11 @@ func (l *limits) trialVerdict(group int) *model.Verdict {
 	if !ok || t.left > 0 {
 		return nil
 	}
+	if v := l.s.Groups[group].Unhealthy; v != nil && v.Reason == model.NodeNeverStarted {
+		tried := *v
+		tried.Detail += "; one more is tried"
+		return &tried
+	}
 	return &model.Verdict{Reason: model.TemplateMismatch,
 		Detail: fmt.Sprintf("most of its last nodes did not help; it is tried again, with %d now", t.of),
 		Fix:    "that these nodes help"}
