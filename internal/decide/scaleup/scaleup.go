@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -55,7 +54,8 @@ type Result struct {
 // few rounds the last one stands, but for what it got wrong, which is the next
 // cycle's.
 //
-// So it is where a limit was used up for pods while others of a higher priority are left.
+// Where a limit was used up for pods while others of a higher priority are left, it is made again in strict order, one
+// priority after the other; that plan stands if it leaves fewer pods of the highest priority at which the two differ.
 //
 // The gate says which groups may grow at all.
 func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gate) Result {
@@ -64,14 +64,15 @@ func Plan(w *schedsim.World, s *model.Snapshot, p model.Policy, access *gate.Gat
 	end := w.Work().Steps + p.ScaleUp.SpreadStepLimit
 	var seeds []schedsim.Forms
 	var filled []int
-	options, strict := 0, false
+	options := 0
+	var order strictness
 	for round := 1; ; round++ {
 		m := w.Mark()
 		pl := newPlanner(w, s, p, access)
-		pl.end, pl.options, pl.strict = end, options, strict
+		pl.end, pl.options, pl.strict = end, options, order.strict
 		pl.plan(p, seeds, filled)
-		if !strict && 2*pl.stepsLeft() >= p.ScaleUp.SpreadStepLimit && pl.overtaken() {
-			seeds, filled, options, strict, round = nil, nil, pl.options, true, 0
+		if order.again(pl) {
+			seeds, filled, options, round = nil, nil, pl.options, 0
 			w.DoubtNone()
 			w.Undo(m)
 			continue
@@ -130,7 +131,8 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) {
 }
 
 // growInOrder buys for all that is left, or, where the order is strict, for one priority after the other. Bought for
-// together, pods share nodes better; but those that depend on topology domains come before all others.
+// together, pods share nodes better; but those that depend on topology domains have nodes before others of a higher
+// priority.
 func (pl *planner) growInOrder(list []*waiting) {
 	if !pl.strict {
 		pl.growFor(list)
@@ -141,26 +143,12 @@ func (pl *planner) growInOrder(list []*waiting) {
 		priority := pl.s.Classes[q.Class].Spec.Priority
 		bands[priority] = append(bands[priority], q)
 	}
+	var open []*waiting
 	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(bands))) {
-		pl.growFor(bands[priority])
+		// Those before may wait for the company of these.
+		open = append(open, bands[priority]...)
+		pl.growFor(open)
 	}
-}
-
-// overtaken reports whether pods are left that a limit keeps from a node, which the plan has used up for pods of a
-// lower priority.
-func (pl *planner) overtaken() bool {
-	lowest := int32(math.MaxInt32)
-	for _, q := range pl.list {
-		if q.planned > 0 {
-			lowest = min(lowest, pl.s.Classes[q.Class].Spec.Priority)
-		}
-	}
-	return slices.ContainsFunc(pl.list, func(q *waiting) bool {
-		return q.left > 0 && pl.s.Classes[q.Class].Spec.Priority > lowest &&
-			slices.ContainsFunc(pl.heads, func(h head) bool {
-				return pl.limits.most(h.group) == 0 && pl.opening.most(h.group) > 0 && pl.suits(q.Class, h)
-			})
-	})
 }
 
 // growFor buys for the pods that are left while that helps, of groups that come last only if others do not suffice.
