@@ -69,6 +69,7 @@ type want struct {
 	class model.ClassID
 	left  int
 	rank  int
+	picky bool
 	size  float64
 }
 
@@ -126,6 +127,13 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 	if no == nil && enough {
 		w.vacate(int(id), pods)
 		no, enough = m.settle(wants)
+		// Larger pods that may go anywhere may have had the room of those that select their nodes.
+		if no != nil && enough && m.mayHelp(no.class, pods) {
+			w.Undo(mark)
+			wants = m.pickyFirst(pods)
+			w.vacate(int(id), pods)
+			no, enough = m.settle(wants)
+		}
 	}
 	// 3. And for those that stay and follow them.
 	var behind *Stuck
@@ -156,6 +164,9 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 	w.keep(mark)
 	return put, nil, true
 }
+
+// Left is how many steps are left for further moves.
+func (m *Mover) Left() int { return m.left }
 
 // Exclude closes a host that is to go itself: it takes no more pods. Moving a node's pods closes
 // the node, too.
@@ -233,7 +244,7 @@ func (m *Mover) arrange(pods []model.Batch) []want {
 	for _, b := range pods {
 		if b.Count > 0 {
 			s := m.sight(b.Class)
-			m.wants = append(m.wants, want{class: b.Class, left: b.Count, rank: s.rank, size: s.size})
+			m.wants = append(m.wants, want{class: b.Class, left: b.Count, rank: s.rank, picky: s.picky, size: s.size})
 		}
 	}
 	slices.SortFunc(m.wants, func(a, b want) int {
@@ -251,6 +262,32 @@ func (m *Mover) arrange(pods []model.Batch) []want {
 		}
 	}
 	return out
+}
+
+// mayHelp reports whether a class that was refused selects its nodes, and others of a node's pods that are placed by
+// size alone do not.
+func (m *Mover) mayHelp(refused model.ClassID, pods []model.Batch) bool {
+	first := m.sight(refused)
+	return first.picky && first.rank == rankFree && slices.ContainsFunc(pods, func(b model.Batch) bool {
+		s := m.sight(b.Class)
+		return b.Count > 0 && !s.picky && s.rank == rankFree
+	})
+}
+
+// pickyFirst is another order: of pods that only their labels and amounts matter to, those that select their nodes go
+// first.
+func (m *Mover) pickyFirst(pods []model.Batch) []want {
+	wants := m.arrange(pods)
+	slices.SortStableFunc(wants, func(a, b want) int {
+		if a.rank != rankFree || b.rank != rankFree || a.picky == b.picky {
+			return cmp.Compare(a.rank, b.rank)
+		}
+		if a.picky {
+			return -1
+		}
+		return 1
+	})
+	return wants
 }
 
 // vacate takes pods off a node, which is a ghost from then on.

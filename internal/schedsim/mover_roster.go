@@ -101,6 +101,7 @@ type sight struct {
 	roster *roster
 	vain   int // looks in vain, but for want of room, while the roster is shared
 	rank   int
+	picky  bool
 	size   float64
 	// best is the host with the most room for the class, and next the one after it,
 	// as of a version of the Mover; -1 for none.
@@ -116,7 +117,7 @@ const (
 	rankSingle
 )
 
-// picky: its labels alone say that only some hosts take a pod. One that may go anywhere would take their room.
+// picky reports whether pods select nodes by label, so that only some hosts may take them.
 func picky(spec *corev1.PodSpec) bool {
 	a := spec.Affinity
 	return len(spec.NodeSelector) > 0 ||
@@ -128,13 +129,9 @@ func (m *Mover) sight(c model.ClassID) *sight {
 		return s
 	}
 	class := m.w.class(c)
-	s := &sight{class: c, version: -1, rank: rankFree}
+	s := &sight{class: c, version: -1, rank: rankFree, picky: picky(class.spec)}
 	whole := true
 	switch class.coupling {
-	case free:
-		if picky(class.spec) {
-			s.rank = rankHost
-		}
 	case host:
 		s.rank = rankHost
 	case domain:

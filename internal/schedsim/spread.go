@@ -325,7 +325,7 @@ func (s *byDomain) tryRegion(r *region) bool {
 		s.shrink()
 		switch {
 		case !alone || s.found: // pods on it may be what is in the way, or nodes that the cloud makes first elsewhere
-		case no.region || s.w.class(s.class).asks && (no.reason == model.TopologySpread || no.reason == model.PodAffinity):
+		case no.region:
 			return false // pods elsewhere have as much against the other heads' nodes
 		default:
 			s.vain[last.head] = true
