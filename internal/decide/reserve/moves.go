@@ -54,6 +54,7 @@ func (r *Room) BoughtFor(id model.NodeID) *model.Move { return r.bought[id] }
 // PlaceMoves places the pods of nodes that go for a move, before those that wait: what was bought for them
 // is theirs. While not all of it is ready, nodes on their way count.
 func (r *Room) PlaceMoves() {
+	left := r.policy.ScaleDown.StepLimit
 	for _, stage := range []model.MoveStage{model.MoveEmptying, model.MoveBuying} {
 		var mover *schedsim.Mover
 		for id := range r.snap.Nodes {
@@ -62,21 +63,32 @@ func (r *Room) PlaceMoves() {
 				continue
 			}
 			if mover == nil {
-				mover = r.moverFor(stage, true)
+				mover = r.moverFor(stage, boughtFirst, left)
 			}
 			r.placeReplaced(mover, model.NodeID(id), x)
-			if x.Why != nil && x.Why.Reason == model.NoPlaceToMovePods {
+			left = mover.Left()
+			if why := x.Why; why != nil && why.Reason == model.NoPlaceToMovePods {
 				// A pod that fits elsewhere may have the room that was bought for one that does not.
-				x.Why, mover = nil, nil
-				r.placeReplaced(r.moverFor(stage, false), model.NodeID(id), x)
+				x.Why, mover = nil, r.moverFor(stage, boughtLast, left)
+				r.placeReplaced(mover, model.NodeID(id), x)
+				left, mover = mover.Left(), nil
+				if x.Why != nil {
+					x.Why = why
+				}
 			}
 		}
 	}
 }
 
-// moverFor moves pods onto nodes that stay, those that are bought for moves first, or last. First: what other nodes
-// have is left for pods of nodes that nothing needs.
-func (r *Room) moverFor(stage model.MoveStage, first bool) *schedsim.Mover {
+// The nodes that were bought for moves are tried before others, since what others have is left for pods of nodes that
+// nothing needs; or after them.
+const (
+	boughtFirst = true
+	boughtLast  = false
+)
+
+// moverFor moves pods onto nodes that stay, those that were bought for moves first or last.
+func (r *Room) moverFor(stage model.MoveStage, bought bool, steps int) *schedsim.Mover {
 	awaited, due := r.awaited(), r.due()
 	hosts := slices.DeleteFunc(Hosts(r.snap, nil), func(id model.NodeID) bool {
 		n := r.snap.Nodes[id]
@@ -89,14 +101,14 @@ func (r *Room) moverFor(stage model.MoveStage, first bool) *schedsim.Mover {
 		due[n.Group]--
 		return stage == model.MoveEmptying || due[n.Group] < 0
 	})
-	other := func(id model.NodeID) int {
-		if first == (r.bought[id] != nil || r.snap.Nodes[id].Kind != model.Ready) {
+	turn := func(id model.NodeID) int {
+		if bought == (r.bought[id] != nil || r.snap.Nodes[id].Kind != model.Ready) {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(hosts, func(a, b model.NodeID) int { return other(a) - other(b) })
-	return r.World.Mover(hosts, r.policy.ScaleDown.StepLimit)
+	slices.SortStableFunc(hosts, func(a, b model.NodeID) int { return turn(a) - turn(b) })
+	return r.World.Mover(hosts, steps)
 }
 
 // due counts, by group, the nodes on their way that were bought for moves. Others are for pods that wait: a move whose
