@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -104,12 +105,13 @@ func (t *truth) gaveUp(since time.Time, but string, classes map[string]bool) {
 // once compares what is claimed for a class with the pods of it that wait. Where something else may have
 // taken the room that was bought, pods of other classes that came later, all are counted together. Pods of
 // other classes whose nodes came as others than was promised, or were given up since, may take more of it than their
-// number tells: then nothing is said. Those of a higher priority have any room that they fit before it.
+// number tells: then nothing is said. Those of a higher priority have any room before it, and leave it that of their
+// own units.
 func once(j *Judge, e *Event) {
 	t := &j.truth
 	before, since, voided := 0, j.now, false
 	disappointed := map[string]bool{} // classes that units were bought for which are not relied on
-	claims, classes := 0, map[string]bool{e.Class: true}
+	claims, classes, has := 0, map[string]bool{e.Class: true}, map[string]int{}
 	for _, g := range t.groups {
 		if t.odd(g.id) || g.varies { // its units may land where they are of no use
 			for _, o := range g.growths {
@@ -133,6 +135,7 @@ func once(j *Judge, e *Event) {
 			before += n
 			for class := range o.claims {
 				claims += j.claimed(o, class)
+				has[class] += j.claimed(o, class)
 				classes[class] = true
 			}
 		}
@@ -149,7 +152,8 @@ func once(j *Judge, e *Event) {
 		return !m.lost.IsZero() && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
 	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime) || t.neverStarted(since, j)
 	own, all, like := 0, 0, t.waitingLike(e.Class)
-	for _, p := range t.pods {
+	for _, uid := range sorted(t.pods) {
+		p := t.pods[uid]
 		if n := t.nodes[p.node]; n != nil && !p.own && n.tainted != "" {
 			all++ // it is to leave its node, and may have the room that was bought
 		}
@@ -160,10 +164,8 @@ func once(j *Judge, e *Event) {
 			own++
 		}
 		voided = voided || disappointed[p.class]
-		if classes[p.class] || p.made.After(since) || gone {
-			all++
-		}
-		all += p.displaces(like)
+		has[p.class]--
+		all += p.takes(like, classes[p.class] || p.made.After(since) || gone, has[p.class] >= 0)
 	}
 	// So may what was on its way in the place of a machine that the cloud took, which no growth was for.
 	voided = voided || t.strayed.After(since) || slices.ContainsFunc(sorted(t.machines), func(id string) bool {
@@ -190,19 +192,34 @@ func (t *truth) waitingLike(class string) *pod {
 	return nil
 }
 
-// displaces is of how many pods like another one a pod that waits may have the room, since the scheduler lets it go
-// first.
-func (p *pod) displaces(like *pod) int {
-	if like == nil || p.priority <= like.priority {
-		return 0
+// takes is of how many pods like another one a pod that waits may have the room: its own, where it counts, and, where
+// it goes first, what it takes elsewhere. Of a unit that is for it the others have the room then.
+func (p *pod) takes(like *pod, counts, own bool) (n int) {
+	if counts {
+		n = 1
 	}
-	times := func(a, b int64) int64 {
+	most, least := p.displaces(like)
+	if own {
+		return n + most - least
+	}
+	return max(n, most)
+}
+
+// displaces is of how many pods like another one a pod that waits may have the room, at most, since the scheduler lets
+// it go first, and how many of them have room where it would be, at least.
+func (p *pod) displaces(like *pod) (most, least int) {
+	if like == nil || p.priority <= like.priority || like.cpu == 0 {
+		return 0, 0
+	}
+	times := func(a, b int64) (up, down int64) {
 		if b == 0 {
-			return 0
+			return 0, math.MaxInt64
 		}
-		return (a + b - 1) / b
+		return (a + b - 1) / b, a / b
 	}
-	return int(max(times(p.cpu, like.cpu), times(p.memory, like.memory)))
+	upCPU, downCPU := times(p.cpu, like.cpu)
+	upMemory, downMemory := times(p.memory, like.memory)
+	return int(max(upCPU, upMemory)), int(min(downCPU, downMemory))
 }
 
 // stray reports whether a machine has come in the place of one that the cloud took, and has no node yet.
