@@ -42,8 +42,9 @@ func (g *Group) health(f *Fold) {
 	}
 }
 
-// Departed counts the group's nodes whose machines are gone, as far as the cloud tells: they are ready still, and
-// neither listed nor counted by the target. An answer that lacks machines for no reason leaves the target as it was.
+// Departed counts the group's nodes whose machines are gone, as far as the cloud tells: neither listed nor counted by
+// the target. Unlisted are only those that were kept since their nodes are ready. An answer that lacks machines for no
+// reason leaves the target as it was.
 func (g *Group) Departed(pg *provider.Group) (n int) {
 	more := g.Counts.Total - g.Counts.BeingDeleted - g.Expected
 	for i := 0; i < len(pg.Instances) && n < more; i++ {

@@ -60,8 +60,8 @@ func (k Kind) String() string { return kindNames[k] }
 type Event struct {
 	Kind Kind
 	At   time.Time
-	// Instance is the one that was made. The time to register, its own or that of one in the place of an instance that
-	// is gone, runs from From at the earliest, if that is set.
+	// Instance is the one that was made. Its time to register runs from From at the earliest, if that is set; so does
+	// that of one which the cloud makes in its place.
 	Instance provider.InstanceID
 	From     time.Time
 	// Exists is when that instance was made, or when one was left without its node.

@@ -211,9 +211,11 @@ var table = []mutant{
 	{"UC3: a dud that a minimum keeps stops its group for ever", "internal/gate/checks.go", play,
 		`until.IsZero():
 		return v
-	case !until.After`, `true:
+	case until.After`, `true:
 		return v
-	case !until.After`},
+	case until.After`},
+	{"UC3: duds that a minimum keeps bound nothing any more", "internal/decide/scaleup/limits.go", unit,
+		`l.try(i, 1)`, `l.try(i, 99)`},
 	{"S1: nodes whose machines are gone make the cluster healthy", "internal/ledger/ledger.go", unit | play,
 		`ours.Total -= departed`, `_ = departed`},
 	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,
@@ -348,10 +350,10 @@ var table = []mutant{
 		`if len(grown) > 0 {`},
 	{"a volume that one pod may use is used on many nodes", "internal/decide/scaleup/places.go", unit,
 		` && !pl.w.Exclusive(q.Class)`, ``},
-	{"pods that may go anywhere take the room of those that may not", "internal/schedsim/mover_roster.go", unit,
-		`if picky(class.spec) {`, `if false {`},
-	{"a limit is used up for pods of a lower priority", "internal/decide/scaleup/scaleup.go", unit,
-		`p.ScaleUp.SpreadStepLimit && pl.overtaken() {`, `p.ScaleUp.SpreadStepLimit && false {`},
+	{"pods that may go anywhere take the room of those that may not", "internal/schedsim/mover.go", unit,
+		`enough && m.mayHelp(no.class, pods) {`, `enough && false {`},
+	{"a limit is used up for pods of a lower priority", "internal/decide/scaleup/strict.go", unit,
+		`pl.p.SpreadStepLimit && pl.overtaken()`, `pl.p.SpreadStepLimit && false`},
 	{"a group that a volume does not reach hides the others", "internal/schedsim/spread.go", unit,
 		`s.vain[last.head] = true`, `return false`},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,
@@ -418,7 +420,7 @@ var table = []mutant{
 		`if n.Kind == model.Unready && b.Room.ReplacedBy(c.node).Move.Reason != model.NodeUnready {`,
 		`if n.Kind == model.Unready {`},
 	{"small pods have the room that a move bought for a large one", "internal/decide/reserve/moves.go", unit,
-		`if x.Why != nil && x.Why.Reason == model.NoPlaceToMovePods {`, `if false {`},
+		`why := x.Why; why != nil && why.Reason == model.NoPlaceToMovePods {`, `why := x.Why; false {`},
 	{"not ready: an unneeded node is so since it is to be replaced", "internal/decide/scaledown/moves.go", play,
 		`v.Since = f.verdicts[id].Since`, `_ = f`},
 	{"not ready: a node that is ready again goes", "internal/decide/scaledown/moves.go", unit,

@@ -134,11 +134,8 @@ func DrawWorld(t *rapid.T) World {
 		count := rapid.IntRange(0, 12).Draw(t, "pending")
 		w.pending = append(w.pending, func(c *Cluster) { c.Pending(pods[a].DeepCopy(), count) })
 	}
-	w.Pods = pods
-	if rapid.Bool().Draw(t, "daemonset") {
-		agent := Pod("default", "agent", "300m", "128Mi", map[string]string{"app": "agent"})
-		w.other = append(w.other, func(c *Cluster) { c.DaemonSet("agent", agent.DeepCopy()) })
-		w.Pods = append(w.Pods, agent)
+	if w.Pods = pods; rapid.Bool().Draw(t, "daemonset") {
+		w.drawDaemons()
 	}
 	w.Policy.ScaleUp.MaxNodesTotal = rapid.SampledFrom([]int{0, 0, 3, 6, 10}).Draw(t, "max nodes")
 	w.Policy.ScaleUp.MaxCoresTotal = rapid.SampledFrom([]int64{0, 0, 9, 20}).Draw(t, "max cores")
@@ -146,6 +143,12 @@ func DrawWorld(t *rapid.T) World {
 	w.Policy.ScaleUp.Expanders = []model.Expander{rapid.SampledFrom(DrawnExpanders).Draw(t, "expander")}
 	w.drawVolumes(t, pods)
 	return w
+}
+
+func (w *World) drawDaemons() {
+	agent := Pod("default", "agent", "300m", "128Mi", map[string]string{"app": "agent"})
+	w.other = append(w.other, func(c *Cluster) { c.DaemonSet("agent", agent.DeepCopy()) })
+	w.Pods = append(w.Pods, agent)
 }
 
 // drawVolumes gives some of the pods a volume in a zone.

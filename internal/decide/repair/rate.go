@@ -39,7 +39,7 @@ func NewRate(s *model.Snapshot) *Rate {
 			r.untils[i] = rest.Until
 			r.ended = append(r.ended, ending{r.untils[i], n})
 		}
-		n += g.Amiss // some of their machines may be gone, and their nodes as well, before their answers are there
+		n += g.Amiss // a call's machine and node may be gone before it is answered
 		r.groups[i] = model.MostEndings(g.Expected) - n
 		r.all -= n
 	}
