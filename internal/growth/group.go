@@ -110,6 +110,9 @@ type Group struct {
 	asks     []model.Ask
 	machines map[provider.InstanceID]*machine
 	records  []*machine // by index of the last picture's instances
+	// away are machines that pictures lack and whose loss of a node was no removal of it. They count for nothing,
+	// and are forgotten once their time to register is over.
+	away map[provider.InstanceID]*machine
 	// before is the AsOf of the picture that was last taken in with the group in it, and
 	// Skew how far the cloud's clock was off when it dated the newest machine, at skewAt.
 	before       time.Time
@@ -142,7 +145,7 @@ type Group struct {
 
 // New is a group of which nothing is known.
 func New(id provider.GroupID) *Group {
-	return &Group{ID: id, machines: map[provider.InstanceID]*machine{}}
+	return &Group{ID: id, machines: map[provider.InstanceID]*machine{}, away: map[provider.InstanceID]*machine{}}
 }
 
 // Begin empties what each fold counts again.
@@ -157,13 +160,17 @@ func (g *Group) Begin() {
 // others. Nodes of those that were not being removed are strays.
 func (g *Group) Fill(f *Fold, pg *provider.Group) {
 	g.records = g.records[:0]
+	maps.DeleteFunc(g.away, func(_ provider.InstanceID, in *machine) bool {
+		return !f.Seen.Now.Before(in.deadline.From(in.since).Add(f.Rules.Provision(pg)))
+	})
 	for i := range pg.Instances {
-		in := g.machines[pg.Instances[i].ID]
+		id, created := pg.Instances[i].ID, pg.Instances[i].Created
+		in := g.machines[id]
 		if in == nil {
-			in = &machine{}
-			g.machines[pg.Instances[i].ID] = in
+			in = g.listed(id, created)
+			g.machines[id] = in
 		}
-		in.absent = 0
+		in.absent, in.dated = 0, created
 		g.records = append(g.records, in)
 	}
 	if len(g.machines) == len(g.records) {
@@ -173,15 +180,35 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 	for _, in := range g.records {
 		there[in] = true
 	}
-	maps.DeleteFunc(g.machines, func(_ provider.InstanceID, in *machine) bool {
-		if !there[in] && in.leftWithoutNode() {
+	maps.DeleteFunc(g.machines, func(id provider.InstanceID, in *machine) bool {
+		if there[in] || in.leftWithoutNode() {
 			return false // until enough pictures lack it
 		}
-		if !there[in] {
-			g.stray(f, in)
+		if g.stray(f, in); in.state != model.StateBeingDeleted {
+			g.withoutNode(f, in)
+			g.leave(id, in)
 		}
-		return !there[in]
+		return true
 	})
+}
+
+// listed is the record of a machine that the picture before lacked: its own, or that of a new one. Another one may have
+// its id, and was made at another time.
+func (g *Group) listed(id provider.InstanceID, created time.Time) *machine {
+	in := g.away[id]
+	delete(g.away, id)
+	if in == nil || !in.dated.Equal(created) {
+		return &machine{}
+	}
+	return in
+}
+
+// leave remembers a machine without its node that pictures lack: they may be wrong, and another machine is asked for
+// in its place. Listed again, it must not pass for that one, whose time has run before.
+func (g *Group) leave(id provider.InstanceID, in *machine) {
+	if in.leftWithoutNode() || in.tie == strayed && in.removed.IsZero() {
+		g.away[id] = in
+	}
 }
 
 // stray remembers the node of a machine that pictures lack.

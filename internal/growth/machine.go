@@ -33,6 +33,7 @@ type machine struct {
 	// counted: the target counts the node.
 	counted bool
 
+	dated time.Time // when it was made, by the cloud's word; zero: it gives none
 	first time.Time // when it was first seen; zero: not yet
 	least time.Time // it cannot be older: the picture before that lacked it; zero: unknown
 	// removed is when our last removal of it ended; zero: there was none.

@@ -60,6 +60,7 @@ func (g *Group) unlisted(f *Fold) (n int) {
 		}
 		if in.absent >= forgetAfter {
 			delete(g.machines, id)
+			g.leave(id, in)
 		} else {
 			n++
 		}

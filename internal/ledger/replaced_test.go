@@ -141,6 +141,66 @@ func (s *stage) stall() {
 	}
 }
 
+// TestAMachineIsListedAgain: one that answers of the cloud lack, and that loses its node meanwhile, is the same when it
+// is listed again. Its time to register runs from that loss, and not from when the machine was made that an ask has
+// lost. One that was made since then is another, whatever its id.
+func TestAMachineIsListedAgain(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		unready, gone, lacking float64 // when its node is not ready, when it is gone, and from when on it is not listed
+		back                   float64
+		made                   float64 // zero: it is the machine that it was
+		since                  float64
+		lost                   bool
+	}{
+		{name: "soon", gone: 5, lacking: 5, back: 6, since: 5, lost: true},
+		{name: "late", gone: 5, lacking: 5, back: 15, since: 5, lost: true},
+		{name: "after its time", gone: 5, lacking: 5, back: 21, since: 2},
+		{name: "unready before", unready: 4, gone: 6, lacking: 4, back: 8, since: 8, lost: true},
+		{name: "lost before", gone: 4, lacking: 5, back: 15, since: 4, lost: true},
+		{name: "another", gone: 5, lacking: 5, back: 8, made: 7, since: 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := settled(t, 1)
+			s.minute = 1
+			s.grow(1)
+			s.minute = 2
+			s.instance()
+			s.at(2)
+			s.instances = s.instances[:1:1]
+			old := s.instances
+			s.at(3)
+			for m := 4.0; m < c.back; m++ {
+				if s.minute = m; m == c.unready {
+					s.turn(s.nodes[0], corev1.ConditionFalse)
+				}
+				if m == c.gone {
+					s.nodes = nil
+				}
+				if m == c.lacking {
+					s.instances = nil
+				}
+				if g := s.at(m); m > 5 && c.name != "lost before" && g.Counts.Lost != 0 {
+					t.Errorf("minute %v: %d machines that are not listed count as lost", m, g.Counts.Lost)
+				}
+			}
+			s.minute, s.instances = c.back, slices.Clone(old)
+			if c.made > 0 {
+				s.instances[0].Created = t0.Add(time.Duration(c.made) * time.Minute)
+			}
+			for _, again := range []bool{false, true} {
+				if again {
+					s.restart()
+				}
+				s.at(c.back)
+				g := s.at(c.back + 0.1)
+				want(t, "since", g.Waiting[0].Since, t0.Add(time.Duration(c.since)*time.Minute))
+				want(t, "lost", g.Waiting[0].Lost, c.lost)
+			}
+		})
+	}
+}
+
 // TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
 // request. It begins again when machines are made again.
 func TestNoTimeRunsWhileNoMachinesAreMade(t *testing.T) {

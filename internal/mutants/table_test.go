@@ -112,6 +112,12 @@ var table = []mutant{
 	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,
 		`	g.deadline.Stop(now)
 	if g.stalls {`, `	if g.stalls {`},
+	{"L8: a machine that is listed again is a new one", "internal/growth/group.go", unit | play,
+		`if in == nil || !in.dated.Equal(created) {`, `if true {`},
+	{"L8: a new machine is the one that had its id", "internal/growth/group.go", unit,
+		`if in == nil || !in.dated.Equal(created) {`, `if in == nil {`},
+	{"machines without their node are remembered for good", "internal/growth/group.go", unit,
+		`return !f.Seen.Now.Before(in.deadline.From(in.since).Add(f.Rules.Provision(pg)))`, `return false`},
 	{"L8: backoff is forgotten at a restart", "internal/growth/memory.go", unit,
 		`if r := g.Rests.Of(model.RestFailed); !r.Since.IsZero() {`,
 		`if r := g.Rests.Of(model.RestFailed); false {`},
