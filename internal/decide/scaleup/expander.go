@@ -70,7 +70,7 @@ func (pl *planner) choose(options []option) (index int, why string) {
 	}
 	best := slices.MinFunc(left, func(a, b int) int { return cmp.Compare(options[a].group, options[b].group) })
 	if len(words) == 0 && pl.limits.others {
-		return best, "the only group that suits, but for those that were interrupted often"
+		return best, "the only group that suits, but for those that come last"
 	} else if len(words) == 0 {
 		return best, "the only group that suits"
 	}
