@@ -360,6 +360,8 @@ var table = []mutant{
 		`enough && m.mayHelp(no.class, pods) {`, `enough && false {`},
 	{"a limit is used up for pods of a lower priority", "internal/decide/scaleup/strict.go", unit,
 		`pl.p.SpreadStepLimit && pl.overtaken()`, `pl.p.SpreadStepLimit && false`},
+	{"what similar groups share passes a limit of the cluster", "internal/decide/scaleup/bulk.go", unit,
+		`pl.limits.take(groups[best].group, 1)`, `pl.limits.take(groups[best].group, 0)`},
 	{"a group that a volume does not reach hides the others", "internal/schedsim/spread.go", unit,
 		`s.vain[last.head] = true`, `return false`},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,

@@ -183,7 +183,7 @@ func (pl *planner) balance(groups []head, n int) []int {
 	for range n {
 		best := -1
 		for i, h := range groups {
-			if shares[i] >= pl.limits.most(h.group) {
+			if pl.limits.most(h.group) == 0 {
 				continue
 			}
 			size := pl.sizeOf(h) + shares[i]
@@ -195,6 +195,10 @@ func (pl *planner) balance(groups []head, n int) []int {
 			break
 		}
 		shares[best]++
+		pl.limits.take(groups[best].group, 1) // so that limits which groups share are not taken twice
+	}
+	for i, h := range groups {
+		pl.limits.take(h.group, -shares[i])
 	}
 	return shares
 }

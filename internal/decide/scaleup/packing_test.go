@@ -136,3 +136,24 @@ func TestBoundsHold(t *testing.T) {
 		}
 	})
 }
+
+// TestBalanceTakesSharedLimitsOnce: of nodes that similar groups share, there are as many as a limit of the cluster
+// allows for all groups together, and nothing has been taken afterwards.
+func TestBalanceTakesSharedLimitsOnce(t *testing.T) {
+	c := testkit.New()
+	for _, group := range []string{"g", "h"} {
+		c.Group(group, 0, 9, testkit.Node("", "4", "16Gi", nil))
+	}
+	policy := testkit.Policy()
+	policy.ScaleUp.MaxCoresTotal = 15
+	s := snapshot.New(nil, c.Observation(), model.Standing{}, policy.Rules)
+	w := schedsim.Load(nil, s)
+	defer w.Close()
+	pl := newPlanner(w, s, policy, gate.New(s, policy))
+	pl.candidates()
+	pl.limits = newLimits(pl.s, pl.p, pl.gate)
+	got, left := pl.balance(pl.heads, 6), []int{pl.limits.most(0), pl.limits.most(1)}
+	if !slices.Equal(got, []int{2, 1}) || !slices.Equal(left, []int{3, 3}) {
+		t.Errorf("shares are %v, and of each group %v nodes may be bought then, want 2 and 1 of 3", got, left)
+	}
+}
