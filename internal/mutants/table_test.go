@@ -309,6 +309,8 @@ var table = []mutant{
 		`left > most && !f.interrupted(n) {`, `left > most {`},
 	{"P6: a group lacks a node that is older than what it lacks", "internal/decide/repair/matching.go", play,
 		`return g.Missing > 0 && !later`, `return g.Missing > 0`},
+	{"M5: a move counts on the room of nodes that go", "internal/decide/replace/replace.go", unit,
+		`f.World.ShutReturning()`, `_ = f.World`},
 	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,
 		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
 	{"M5: spot capacity that comes for a move counts as any other", "internal/decide/replace/replace.go", unit,

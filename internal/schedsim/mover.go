@@ -315,6 +315,15 @@ func (w *World) Vacate(id Node, pods []model.Batch) { w.vacate(int(id), pods) }
 // Shut keeps pods off a node, and Reopen lets them onto one that is ready again.
 func (w *World) Shut(id Node) { w.save(int(id)).kind = ghost }
 
+// ShutReturning keeps pods off the nodes that could be had back.
+func (w *World) ShutReturning() {
+	for i := range w.nodes {
+		if w.nodes[i].kind == OnReturning {
+			w.Shut(Node(i))
+		}
+	}
+}
+
 // Size is how many nodes there are, planned ones included. Those that are added later have numbers from there on.
 func (w *World) Size() int { return len(w.nodes) }
 

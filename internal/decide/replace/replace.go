@@ -58,6 +58,7 @@ func Find(in Input) Result {
 	f := &finder{Input: in, s: in.Snapshot, p: in.Policy.Moves, book: in.Snapshot.Book(in.Policy.Budgets)}
 	mark := f.World.Mark()
 	defer f.World.Undo(mark)
+	f.World.ShutReturning() // a node that is emptied is had back for pods that wait, and for no move
 	f.end = f.World.Work().Steps + f.p.StepLimit
 	for i := range f.s.Groups {
 		f.cheaper = f.cheaper || f.Search.MovesOf(i).Cheaper()
