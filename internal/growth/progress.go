@@ -32,14 +32,14 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	// 2. Units whose instance is gone wait for another, or are gone as well.
 	g.loseInstances(f, pg)
 	// 3. Instances that registered before they were ever seen without a node.
-	g.attribute(f, true)
+	g.attribute(f, pg, true)
 	g.nodes(f)
 	// 4. As many units as are missing.
 	g.ending = g.endings(f)
 	g.missing = max(0, g.Expected-g.ending-g.registered)
 	g.reconcile(f, pg, first)
 	// 5. Instances that are new, for those that have waited longest.
-	g.attribute(f, false)
+	g.attribute(f, pg, false)
 	g.nodes(f)
 	// 6. Instances without a node are waited for; what is not waited for any more, or
 	// is again.
@@ -199,7 +199,7 @@ func (g *Group) lost(u *model.Unit, turn uint64) bool {
 
 // attribute gives instances, with or without a node, to the units that have
 // waited longest. One that some unit has is left there.
-func (g *Group) attribute(f *Fold, registered bool) {
+func (g *Group) attribute(f *Fold, pg *provider.Group, registered bool) {
 	if len(f.fresh) == 0 {
 		return
 	}
@@ -222,6 +222,8 @@ func (g *Group) attribute(f *Fold, registered bool) {
 		e := Event{Kind: Made, At: f.Seen.Now, Instance: in.ID, Exists: rec.made(in)}
 		switch {
 		case e.Exists.IsZero():
+		case !registered && g.before.IsZero() && g.predates(pg, in, a.At):
+			e.From = f.Seen.Now // it has lost its node while no process looked
 		case !a.Found:
 			e.Exists = model.Latest(e.Exists, a.At) // none is older than our own asking
 		case rec.least.IsZero():

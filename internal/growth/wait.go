@@ -267,6 +267,18 @@ func (g *Group) apart(pg *provider.Group) time.Duration {
 	return min(most, anyClock)
 }
 
+// predates reports whether an instance was made before a time of our own clock, however far the one that dates
+// instances is behind: no further than the dates of an instance and its node are apart, for any that has one.
+func (g *Group) predates(pg *provider.Group, of *provider.Instance, at time.Time) bool {
+	behind := anyClock
+	for i := range pg.Instances {
+		if in, rec := &pg.Instances[i], g.records[i]; rec.tie == bound && !rec.since.IsZero() && !in.Created.IsZero() {
+			behind = min(behind, rec.since.Sub(in.Created))
+		}
+	}
+	return of.Created.Add(behind).Before(at)
+}
+
 // made is when the cloud made an instance, zero if it does not tell. The cloud's clock may
 // be off: an instance was not made after it was first seen, nor before a picture without it.
 func (in *machine) made(of *provider.Instance) time.Time {

@@ -201,6 +201,43 @@ func TestAMachineIsListedAgain(t *testing.T) {
 	}
 }
 
+// TestAnOlderMachineIsNoReplacement: a machine that lost its node is ended, and its leader dies. The next one finds
+// another machine without a node. It is not in place of the first if it is older than what that one was waited for by,
+// however far the cloud's clock is behind: it has lost its node since then, and has all of its time.
+func TestAnOlderMachineIsNoReplacement(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		made   float64 // the other machine
+		behind float64 // the cloud's clock
+		since  float64
+	}{
+		{name: "older", made: -60, since: 12},
+		{name: "younger", made: 6, since: 5},
+		{name: "older, and the clock is behind", made: -60, behind: 30, since: 12},
+		{name: "younger, and the clock is behind", made: 6, behind: 30, since: 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := settled(t, 3)
+			old := s.nodes
+			s.nodes = old[:2]
+			s.at(5)
+			s.instances[2].State = provider.Deleting
+			s.nodes, s.minute = old[1:2], 12
+			s.instances[0].Created = t0.Add(time.Duration(c.made * float64(time.Minute)))
+			for i := range s.instances {
+				s.instances[i].Created = s.instances[i].Created.Add(-time.Duration(c.behind * float64(time.Minute)))
+			}
+			s.target = 2
+			s.restart()
+			g := s.at(12)
+			want(t, "waiting", len(g.Waiting), 1)
+			want(t, "since", g.Waiting[0].Since, t0.Add(time.Duration(c.since)*time.Minute))
+			s.restart()
+			want(t, "since, by another leader", s.at(13).Waiting[0].Since, g.Waiting[0].Since)
+		})
+	}
+}
+
 // TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
 // request. It begins again when machines are made again.
 func TestNoTimeRunsWhileNoMachinesAreMade(t *testing.T) {
