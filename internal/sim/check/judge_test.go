@@ -157,3 +157,25 @@ func TestAMoveHasItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestDelaysLetOneGoAtATime: with a delay after each removal the next node goes when it is over, and takes its time.
+func TestDelaysLetOneGoAtATime(t *testing.T) {
+	const delay = 13 * time.Minute
+	for _, c := range []struct {
+		delay, since time.Duration
+		on           bool
+	}{
+		{0, 5 * time.Minute, false}, {delay, 5 * time.Minute, true}, {delay, delay + 5*time.Minute, true},
+		{delay, delay + waitsLong + time.Minute, false},
+	} {
+		j := New(Flags{Start: begun, DelayAfterDelete: c.delay}, nil)
+		if j.Paced() {
+			t.Errorf("%+v: on before any removal", c)
+		}
+		j.truth.removed[""] = begun.Add(time.Minute)
+		j.Observe(Event{At: begun.Add(time.Minute + c.since), What: Held})
+		if got := j.Paced(); got != c.on {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}

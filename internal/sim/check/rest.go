@@ -98,6 +98,13 @@ func (j *Judge) MovesOn() bool {
 	return false
 }
 
+// Paced reports whether a delay after the last removal holds the next one, which then takes its time: it may take hours
+// until all nodes have gone that nothing needs, one after the other.
+func (j *Judge) Paced() bool {
+	last, delay := j.truth.removed[""], j.flags.DelayAfterDelete
+	return delay > 0 && !last.IsZero() && j.since(last) <= delay+waitsLong
+}
+
 // firstForMove is when nodes were first bought for pods of others that go, since the last fault; zero if none were.
 func (t *truth) firstForMove() (first time.Time) {
 	for _, g := range t.groups {
