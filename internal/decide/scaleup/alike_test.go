@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
 
-// This file holds plans of worlds to each other that differ in nothing that matters.
+// This file compares plans of worlds that differ only in what must not change a plan.
 
 // outcome is what plans buy, and how the pods fare.
 type outcome struct{ nodes, placed, left int }
@@ -29,9 +29,19 @@ func (o *outcome) add(x outcome) {
 // near reports whether two numbers differ by a fiftieth at most.
 func near(a, b int) bool { return 50*max(a-b, b-a) <= max(a, b) }
 
-// sameOnTheWhole compares the sums of many worlds. Of classes alike in all that their order is made of, the digests
-// decide which comes first, and digests are others here: in one world one pod may then have the room of another.
-func sameOnTheWhole(t *testing.T, before, after outcome) {
+// asMuchHasRoom compares the plans of many drawn worlds before and after a change of their pods and clusters, by their
+// sums. The digests of classes change as well, and decide which of two equal classes comes first, so that in a single
+// world one pod may have the room of another.
+func asMuchHasRoom(t *testing.T, change func(*rapid.T, *testkit.World) func(*testkit.Cluster)) {
+	var before, after outcome
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := testkit.DrawWorld(t)
+		plan, _ := planOfDrawn(drawn, unchanged)
+		before.add(plan)
+		changed := change(t, &drawn)
+		plan, _ = planOfDrawn(drawn, changed)
+		after.add(plan)
+	})
 	if !near(before.nodes, after.nodes) || !near(before.placed, after.placed) || !near(before.left, after.left) ||
 		before.nodes == 0 || before.left == 0 {
 		t.Errorf("before: %+v, after: %+v", before, after)
@@ -63,9 +73,9 @@ func planOfDrawn(drawn testkit.World, change func(*testkit.Cluster)) (out outcom
 
 func unchanged(*testkit.Cluster) {}
 
-// TestWhatNobodyReadsDoesNotMatter: labels that no pod reads, a label on each node of its own and on half of an app's
-// pods, a group that may not grow and namespaces without pods change no plan.
-func TestWhatNobodyReadsDoesNotMatter(t *testing.T) {
+// TestPlanWithUnusedLabels: a plan stays the same if nodes and pods get labels that no pod selects by, and if a group
+// with a maximum of zero and an empty namespace are added.
+func TestPlanWithUnusedLabels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := testkit.DrawWorld(t)
 		_, plain := planOfDrawn(drawn, unchanged)
@@ -86,14 +96,10 @@ func TestWhatNobodyReadsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestNamesDoNotMatter: apps of other names have as much room.
-func TestNamesDoNotMatter(t *testing.T) {
+// TestPlanWithOtherNames: if apps are renamed, as many pods have room on as many nodes.
+func TestPlanWithOtherNames(t *testing.T) {
 	name := regexp.MustCompile(`"app(\d*)"`)
-	var before, after outcome
-	rapid.Check(t, func(t *rapid.T) {
-		drawn := testkit.DrawWorld(t)
-		plan, _ := planOfDrawn(drawn, unchanged)
-		before.add(plan)
+	asMuchHasRoom(t, func(t *rapid.T, drawn *testkit.World) func(*testkit.Cluster) {
 		for _, p := range drawn.Pods {
 			text, err := json.Marshal(p)
 			if err != nil {
@@ -104,35 +110,27 @@ func TestNamesDoNotMatter(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		plan, _ = planOfDrawn(drawn, unchanged)
-		after.add(plan)
+		return unchanged
 	})
-	sameOnTheWhole(t, before, after)
 }
 
-// TestUnitsDoNotMatter: where all amounts are twice as large, pods and nodes and limits, as much has room.
-func TestUnitsDoNotMatter(t *testing.T) {
-	var before, after outcome
-	rapid.Check(t, func(t *rapid.T) {
-		drawn := testkit.DrawWorld(t)
-		plan, _ := planOfDrawn(drawn, unchanged)
-		before.add(plan)
+// TestPlanWithDoubledAmounts: if pods, nodes and limits are twice as large, as many pods have room on as many nodes.
+func TestPlanWithDoubledAmounts(t *testing.T) {
+	asMuchHasRoom(t, func(_ *rapid.T, drawn *testkit.World) func(*testkit.Cluster) {
 		for _, p := range drawn.Pods {
 			for i := range p.Spec.Containers {
 				double(p.Spec.Containers[i].Resources.Requests)
 			}
 		}
 		drawn.Policy.ScaleUp.MaxCoresTotal *= 2
-		plan, _ = planOfDrawn(drawn, func(c *testkit.Cluster) {
+		return func(c *testkit.Cluster) {
 			for _, n := range c.Nodes() {
 				n.Status.Allocatable, n.Status.Capacity = n.Status.Allocatable.DeepCopy(), n.Status.Capacity.DeepCopy()
 				double(n.Status.Allocatable)
 				double(n.Status.Capacity)
 			}
-		})
-		after.add(plan)
+		}
 	})
-	sameOnTheWhole(t, before, after)
 }
 
 func double(amounts corev1.ResourceList) {

@@ -90,8 +90,9 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 		}
 		l.shares = append(l.shares, portion{left: math.MaxInt})
 		l.closed[i] = access.Closed(i, gate.Grow)
-		l.last = append(l.last, access.Distrusted(i) || access.Tries(i))
-		if access.Tries(i) {
+		tries := access.Tries(i)
+		l.last = append(l.last, access.Distrusted(i) || tries)
+		if tries {
 			l.try(i, 1)
 		}
 	}

@@ -140,8 +140,7 @@ func (pl *planner) growInOrder(list []*waiting) {
 	}
 	bands := map[int32][]*waiting{}
 	for _, q := range list {
-		priority := pl.s.Classes[q.Class].Spec.Priority
-		bands[priority] = append(bands[priority], q)
+		bands[pl.priority(q)] = append(bands[pl.priority(q)], q)
 	}
 	var open []*waiting
 	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(bands))) {
