@@ -424,6 +424,11 @@ var table = []mutant{
 	return`},
 
 	// Interruptions.
+	{"a move goes on while removals are off", "internal/decide/scaledown/start.go", unit,
+		`if v := b.off(); v != nil {
+		return v
+	}
+	if b.hurries(c) {`, `if b.hurries(c) {`},
 	{"interruption: others hold its move", "internal/decide/replace/begin.go", unit,
 		`case m.Reason == model.NodeInterrupted:`,
 		`case false:`},

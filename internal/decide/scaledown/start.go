@@ -110,8 +110,8 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 	if v := b.Gate.Closed(n.Group, gate.Time); v != nil {
 		return v
 	}
-	if !b.Policy.ScaleDown.Enabled {
-		return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
+	if v := b.off(); v != nil {
+		return v
 	}
 	until, early := b.early(c, since)
 	switch {
@@ -127,6 +127,14 @@ func (b *starts) blocked(c *candidate, since time.Time) *model.Verdict {
 		return v
 	}
 	return b.held(c)
+}
+
+// off says that no removal begins, nil if they may. One that began would be given back at once, and begin again.
+func (b *starts) off() *model.Verdict {
+	if b.Policy.ScaleDown.Enabled {
+		return nil
+	}
+	return &model.Verdict{Reason: model.ScaleDownOff, Fix: "--scale-down-enabled"}
 }
 
 // early says until when a node has to be unneeded, or not ready, and the verdict while that time runs.
@@ -316,6 +324,9 @@ func (b *starts) underWay() *model.Verdict {
 // asked for; but one that is not ready may come back, and has its time as any other.
 func (b *starts) replaced(c *candidate, since time.Time) *model.Verdict {
 	n := b.Snapshot.Nodes[c.node]
+	if v := b.off(); v != nil {
+		return v
+	}
 	if b.hurries(c) {
 		return b.held(c)
 	}
