@@ -89,12 +89,17 @@ func (t *truth) timedOut(from, until time.Time, patience time.Duration) bool {
 	return false
 }
 
-// gaveUp adds the classes but one that units were bought for which we have given up since then.
-func (t *truth) gaveUp(since time.Time, but string, classes map[string]bool) {
-	for _, g := range t.groups {
+// gaveUp adds the classes but one that units were bought for which we have given up since then, or whose nodes were not
+// ready in time.
+func (j *Judge) gaveUp(since time.Time, but string, classes map[string]bool) {
+	ended := func(u *unit) bool {
+		n := j.truth.nodeOf(j.truth.machines[u.machine])
+		return u.givenUp.After(since) || n != nil && j.neverStarted(n, since)
+	}
+	for _, g := range j.truth.groups {
 		for _, o := range g.growths {
 			for class := range o.claims {
-				if class != but && slices.ContainsFunc(o.units, func(u *unit) bool { return u.givenUp.After(since) }) {
+				if class != but && slices.ContainsFunc(o.units, ended) {
 					classes[class] = true
 				}
 			}
@@ -143,14 +148,14 @@ func once(j *Judge, e *Event) {
 	if before == 0 {
 		return
 	}
-	t.gaveUp(since, e.Class, disappointed)
+	j.gaveUp(since, e.Class, disappointed)
 	// The room of a machine that lost its node counts until its time is over; then its pods need another one. The
 	// loss may have been seen late. So it is with a node that did not become ready in time.
 	gone := slices.ContainsFunc(sorted(t.machines), func(id string) bool {
 		m := t.machines[id]
 		over := m.lost.Add(j.flags.ProvisionTime)
 		return !m.lost.IsZero() && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
-	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime) || t.neverStarted(since, j)
+	}) || t.timedOut(since, j.now.Add(rounding), j.flags.ProvisionTime) || j.anyNeverStarted(since)
 	own, all, like := 0, 0, t.waitingLike(e.Class)
 	for _, uid := range sorted(t.pods) {
 		p := t.pods[uid]
@@ -226,10 +231,15 @@ func (p *pod) displaces(like *pod) (most, least int) {
 func (m *machine) stray() bool { return m.unit == nil && m.node == "" && !m.had && !m.instead.IsZero() }
 
 // neverStarted reports whether the time of a node that has not been ready ended since then.
-func (t *truth) neverStarted(since time.Time, j *Judge) bool {
-	for _, n := range t.nodes {
-		over := n.made.Add(j.flags.StartupTime)
-		if !n.ever && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding)) {
+func (j *Judge) neverStarted(n *node, since time.Time) bool {
+	over := n.made.Add(j.flags.StartupTime)
+	return !n.ever && over.Add(j.tolerance()).After(since) && !over.After(j.now.Add(rounding))
+}
+
+// anyNeverStarted reports whether that is so of any node.
+func (j *Judge) anyNeverStarted(since time.Time) bool {
+	for _, n := range j.truth.nodes {
+		if j.neverStarted(n, since) {
 			return true
 		}
 	}
