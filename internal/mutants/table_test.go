@@ -595,6 +595,8 @@ var table = []mutant{
 	{"answers by a policy that is gone are kept", "internal/decide/scaledown/judgement.go", unit,
 		`if was.expendableBelow != p.Rules.ExpendableBelow ||`, `if len(was.judged) < 0 &&`},
 
+	{"a node that is filled evenly takes its last pod before others have theirs", "internal/schedsim/place.go", unit,
+		`[]int{spare + 1, spare}`, `[]int{spare}`},
 	// What people see.
 	{"the ring forgets nothing", "internal/decisions/book.go", unit, `case len(b.ring)-drop > b.count:`, `case false:`},
 	{"large decisions fill the memory", "internal/decisions/book.go", unit, `case b.size > b.bytes:`, `case false:`},

@@ -195,10 +195,14 @@ func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
 		return takes >= count
 	})
 	left = count
-	for _, h := range hosts {
-		if want := min(left, h.Count-spare); want > 0 && !w.Exhausted() {
-			n, _ := w.fill(c, int(h.Node), want)
-			left -= n
+	// First down to one more than that, so that none takes its last one before others have theirs.
+	for _, keep := range []int{spare + 1, spare} {
+		for i := range hosts {
+			h := &hosts[i]
+			if want := min(left, h.Count-keep); want > 0 && !w.Exhausted() {
+				n, _ := w.fill(c, int(h.Node), want)
+				left, h.Count = left-n, h.Count-n
+			}
 		}
 	}
 	return left
