@@ -170,7 +170,7 @@ func once(j *Judge, e *Event) {
 		}
 		voided = voided || disappointed[p.class]
 		has[p.class]--
-		all += p.takes(like, classes[p.class] || p.made.After(since) || gone, has[p.class] >= 0)
+		all += p.takes(like, classes[p.class] || p.made.After(since) || gone, has[p.class] >= 0, gone)
 	}
 	// So may what was on its way in the place of a machine that the cloud took, which no growth was for.
 	voided = voided || t.strayed.After(since) || slices.ContainsFunc(sorted(t.machines), func(id string) bool {
@@ -198,12 +198,13 @@ func (t *truth) waitingLike(class string) *pod {
 }
 
 // takes is of how many pods like another one a pod that waits may have the room: its own, where it counts, and, where
-// it goes first, what it takes elsewhere. Of a unit that is for it the others have the room then.
-func (p *pod) takes(like *pod, counts, own bool) (n int) {
+// it goes first, what it takes elsewhere. Of a unit that is for it the others have the room then. Where room is gone
+// that it had, one of the same priority may be first, too.
+func (p *pod) takes(like *pod, counts, own, gone bool) (n int) {
 	if counts {
 		n = 1
 	}
-	most, least := p.displaces(like)
+	most, least := p.displaces(like, gone)
 	if own {
 		return n + most - least
 	}
@@ -212,8 +213,8 @@ func (p *pod) takes(like *pod, counts, own bool) (n int) {
 
 // displaces is of how many pods like another one a pod that waits may have the room, at most, since the scheduler lets
 // it go first, and how many of them have room where it would be, at least.
-func (p *pod) displaces(like *pod) (most, least int) {
-	if like == nil || p.priority <= like.priority || like.cpu == 0 {
+func (p *pod) displaces(like *pod, peers bool) (most, least int) {
+	if like == nil || p.priority < like.priority || p.priority == like.priority && !peers || like.cpu == 0 {
 		return 0, 0
 	}
 	times := func(a, b int64) (up, down int64) {
