@@ -28,6 +28,9 @@ func drained(j *Judge, e *Event) {
 		return
 	}
 	w := j.truth.writes[e.Call]
+	if j.truth.outdone(w) {
+		return
+	}
 	left := slices.DeleteFunc(n.counts(), func(p *pod) bool {
 		return w != nil && n.tainted != "" && p.tolerant && p.bound.After(w.began)
 	})
@@ -39,13 +42,22 @@ func drained(j *Judge, e *Event) {
 		j.stamp(n.changed), len(left), which, n.tainted != "")
 }
 
+// outdone reports whether the cloud made a machine of what a write takes back, after the picture by which that was
+// decided: one that ends others in its place does what nobody could know.
+func (t *truth) outdone(w *write) bool {
+	return w != nil && w.Verb == Cancel && slices.ContainsFunc(sorted(t.machines), func(id string) bool {
+		m := t.machines[id]
+		return m.group == w.Group && m.made.After(w.picture)
+	})
+}
+
 // matched holds for machines that are ended as having no node: the call names none. One that has turned
 // healthy within the tolerance may be unknown as such.
 func matched(j *Judge, e *Event) {
 	m := j.truth.machines[e.Machine]
 	n := j.truth.nodeOf(m)
 	w := j.truth.writes[e.Call]
-	if m == nil || w == nil || w.Node != "" {
+	if m == nil || w == nil || w.Node != "" || j.truth.outdone(w) {
 		return
 	}
 	healthy := n != nil && n.ready && n.tainted == "" && j.since(n.changed) > j.tolerance()
