@@ -289,10 +289,12 @@ func (g *Group) Has(instance int, node string) bool {
 }
 
 // See takes in the node of an instance, by the index of the instance in the picture: in
-// which state it is, and whether the target counts it. It reports whether the node has turned
-// ready since it was last seen, or stopped to be. It is called for each node of the cluster:
-// its arguments fit into registers.
-func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeState, counted bool) (turned bool) {
+// which state it is, whether the target counts it, and whether it goes since its machine does. It reports whether the
+// node has turned ready since it was last seen, or stopped to be. It is called for each node of the cluster: its
+// arguments fit into registers.
+func (g *Group) See(
+	turn uint64, instance int, n *corev1.Node, state model.NodeState, counted, ends bool,
+) (turned bool) {
 	g.Counts.Add(state, n)
 	if counted {
 		g.registered++
@@ -304,7 +306,7 @@ func (g *Group) See(turn uint64, instance int, n *corev1.Node, state model.NodeS
 	same := rec.tie == bound && rec.node == n.Name
 	turned = same && (rec.state == model.StateReady) != (state == model.StateReady)
 	rec.tie, rec.node, rec.since = bound, n.Name, n.CreationTimestamp.Time
-	rec.state, rec.turn, rec.counted = state, turn, counted
+	rec.state, rec.turn, rec.counted, rec.ends = state, turn, counted, ends
 	if !same && state == model.StateReady {
 		rec.ready = model.ReadinessChanged(n)
 	}

@@ -13,8 +13,8 @@ const (
 	unbound  tie = iota // no node of it has been seen
 	bound               // it has its node
 	strayed             // its node is there, and no id leads to it: the cloud has another id for it
-	released            // its node was removed on purpose, and the instance is still there
-	lost                // it has lost a node whose removal had not begun
+	released            // its node went on purpose, and the instance is still there
+	lost                // it has lost its node, and its end had not been asked for
 	// presumedLost: the loss was not seen, and the instance is too old to be on its way.
 	presumedLost
 )
@@ -30,8 +30,8 @@ type machine struct {
 	// ready is when its node turned ready, by the node's own word, if it was ready when it was first known to be this
 	// machine's; zero if it was not.
 	ready time.Time
-	// counted: the target counts the node.
-	counted bool
+	// counted: the target counts the node. ends: the node goes since its machine does.
+	counted, ends bool
 
 	dated time.Time // when it was made, by the cloud's word; zero: it gives none
 	first time.Time // when it was first seen; zero: not yet

@@ -178,7 +178,7 @@ func (g *Group) withoutNode(f *Fold, rec *machine) {
 		switch rec.since = f.Seen.Now; {
 		case f.Seen.HasNode(rec.node):
 			rec.tie, f.Strays[rec.node] = strayed, g.ID
-		case rec.state != model.StateBeingDeleted:
+		case !rec.ends:
 			rec.tie = lost
 		default:
 			rec.tie = released

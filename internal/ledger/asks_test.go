@@ -1095,18 +1095,31 @@ func TestLossUnderAnotherName(t *testing.T) {
 	}
 }
 
-// TestOurOwnRemovalLosesNothing: a node that we remove is gone before its machine is.
+// TestOurOwnRemovalLosesNothing: a node that we remove is gone before its machine is. One that was only tainted is
+// lost: the end of its machine was not asked for.
 func TestOurOwnRemovalLosesNothing(t *testing.T) {
-	s := newStage(t, 5)
-	s.fleet(5)
-	for _, n := range s.nodes {
-		n.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Value: "1"}}
-	}
-	s.at(0)
-	s.nodes = nil
-	s.at(1)
-	if g := s.at(2); g.Counts.Lost != 0 || s.l.Standing().Unhealthy != nil {
-		t.Errorf("%+v, %v", g.Counts, s.l.Standing().Unhealthy)
+	for _, asked := range []bool{false, true} {
+		s := newStage(t, 5)
+		s.fleet(5)
+		for _, n := range s.nodes {
+			n.Spec.Taints = []corev1.Taint{{Key: model.TaintToBeDeleted, Value: "1"}}
+		}
+		s.at(0)
+		var calls []model.Call
+		for _, n := range s.nodes {
+			calls = append(calls, model.Call{ID: "remove/" + n.Name, Verb: model.Remove, Group: "g", Node: n.Name,
+				Instance: provider.InstanceID(n.Name)})
+		}
+		if asked {
+			s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: calls})
+			s.at(0.5)
+		}
+		s.nodes = nil
+		s.at(1)
+		g := s.at(2)
+		if (g.Counts.Lost == 0) != asked || (s.l.Standing().Unhealthy == nil) != asked {
+			t.Errorf("asked for %t: %+v, %v", asked, g.Counts, s.l.Standing().Unhealthy)
+		}
 	}
 }
 

@@ -70,11 +70,11 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		}
 		delete(l.strays, object.Name)
 		state, until := model.StateOf(object, in, n, seen.Now, l.rules.Startup(pg))
-		counted := state != model.StateBeingDeleted || model.CountedByTarget(n.Drain, in)
+		counted, ends := standsFor(object, state, n.Drain, in)
 		if state == model.StateYoung {
 			g.Wake(until)
 		}
-		if g.See(l.turn, home.Instance, object, state, counted) && !n.UnneededSince.IsZero() {
+		if g.See(l.turn, home.Instance, object, state, counted, ends) && !n.UnneededSince.IsZero() {
 			// It has turned ready, or stopped to be: it has all of its time, by our own clock.
 			n = l.nodes.of[object.Name]
 			n.UnneededSince = time.Time{}
@@ -93,6 +93,14 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 	if there != len(l.nodes.of) {
 		l.nodesGone(seen)
 	}
+}
+
+// standsFor reports whether the target counts a node, and whether it goes since its machine does.
+func standsFor(n *corev1.Node, s model.NodeState, d *model.Drain, in *provider.Instance) (counted, ends bool) {
+	if s != model.StateBeingDeleted {
+		return true, false
+	}
+	return model.CountedByTarget(d, in), model.EndsWithMachine(n, d, in)
 }
 
 // nodesGone takes in that nodes which something is known of are not there any more.

@@ -77,6 +77,14 @@ func CountedByTarget(d *Drain, in *provider.Instance) bool {
 	return (in == nil || in.State != provider.Deleting) && (d == nil || d.Stage != Removed)
 }
 
+// EndsWithMachine reports whether a node that is being deleted goes on purpose: the end of its machine was asked for,
+// or another client removes it. A removal of ours that has not got so far has only prepared the node: where that goes
+// all the same, the machine has lost it.
+func EndsWithMachine(n *corev1.Node, d *Drain, in *provider.Instance) bool {
+	return d == nil || d.Stage == Removing || d.Stage == Removed || n.DeletionTimestamp != nil ||
+		in.State == provider.Deleting
+}
+
 // InstanceNamed is the group's instance of that id, nil if it has none.
 func (g *Group) InstanceNamed(id provider.InstanceID) *provider.Instance {
 	for i := range g.Instances {
