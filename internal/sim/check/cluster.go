@@ -254,7 +254,7 @@ func (t *truth) applyNode(e *Event) {
 			m.node = ""
 			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
 				m.lost, m.unseen = e.At, t.seer != t.process || !t.sees.After(t.begun)
-				m.hidden = t.hiddenSince(m)
+				m.hidden, m.passed = t.hiddenSince(m), t.unled(m.registered)
 			}
 		}
 		if n.tainted != "" {

@@ -123,7 +123,7 @@ func provisioned(j *Judge, e *Event) {
 	if since.Equal(j.flags.Start) && !m.had {
 		return // its age is unknown
 	}
-	if m.had && m.lost.Sub(m.registered) >= rounding { // a node that came and went at once need not have been seen
+	if m.had && m.lost.Sub(m.registered) >= rounding && !m.passed { // a node that came and went at once need not be seen
 		if since = m.lost; !m.hidden.IsZero() {
 			since = m.hidden
 		}
