@@ -33,14 +33,15 @@ func (j *Judge) flies(u *unit) bool {
 	return n == nil || !n.differs && (n.ever || j.since(n.made) < j.flags.StartupTime-rounding)
 }
 
-// odd reports whether a node of a group is another than was promised: its units are not relied on then.
-func (t *truth) odd(group string) bool {
-	for _, n := range t.nodes {
-		if m := t.machineOf(n); m != nil && m.group == group && n.differs {
+// odd reports whether a node of a group is another than was promised, or one was that went while what was asked for
+// beside it is on its way: the group's units are not relied on then.
+func (j *Judge) odd(g *group) bool {
+	for _, m := range j.truth.machines {
+		if m.group == g.id && m.differs {
 			return true
 		}
 	}
-	return false
+	return !g.strange.IsZero() && j.since(g.strange) < j.flags.ProvisionTime
 }
 
 // claimed are the pods of a class that a growth's units in flight are for, rounded down.
@@ -60,7 +61,7 @@ func (j *Judge) claimed(o *growth, class string) int {
 // tempted counts the cycles in which pods wait that units in flight are for.
 func tempted(j *Judge, e *Event) {
 	for _, g := range j.truth.groups {
-		if j.truth.odd(g.id) {
+		if j.odd(g) {
 			continue
 		}
 		for _, o := range g.growths {
@@ -118,7 +119,7 @@ func once(j *Judge, e *Event) {
 	disappointed := map[string]bool{} // classes that units were bought for which are not relied on
 	claims, classes, has := 0, map[string]bool{e.Class: true}, map[string]int{}
 	for _, g := range t.groups {
-		if t.odd(g.id) || g.varies { // its units may land where they are of no use
+		if j.odd(g) || g.varies { // its units may land where they are of no use
 			for _, o := range g.growths {
 				for class := range o.claims {
 					if class != e.Class && j.since(o.at) < j.flags.ProvisionTime {

@@ -109,6 +109,9 @@ func (t *truth) applyMachine(e *Event) {
 			}
 		}
 	case MachineGone:
+		if g != nil && m.differs {
+			g.strange = e.At
+		}
 		if g != nil && m.by == "" && !m.dropped {
 			made := m.made
 			if !m.had && !m.instead.IsZero() {
@@ -214,7 +217,7 @@ func (t *truth) applyNode(e *Event) {
 		n.machine, n.differs, n.drifted = e.Machine, e.Differs, e.Drifted
 		if m := t.machines[e.Machine]; m != nil {
 			m.node, m.had, m.lost, m.unseen = e.Node, !e.Drifted, time.Time{}, false
-			m.registered = e.At
+			m.registered, m.differs = e.At, e.Differs
 			if g := t.groups[m.group]; g != nil && e.Differs {
 				g.differed = true
 			}

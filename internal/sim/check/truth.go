@@ -88,9 +88,10 @@ type group struct {
 	price          float64 // of a node, by the hour; 0: unknown
 	target         int
 	varies, whole  bool
-	differed       bool // some node was another than promised, since its machines were last changed
-	version        int  // counts changes of what its machines are
-	makes          int  // counts changes after which those that are there are not what it makes
+	differed       bool      // some node was another than promised, since its machines were last changed
+	strange        time.Time // when the machine of the last such node went
+	version        int       // counts changes of what its machines are
+	makes          int       // counts changes after which those that are there are not what it makes
 	growths        []*growth
 	// wrote is the end of the last write of ours, zero while one is under way.
 	vacant   []vacancy
@@ -151,6 +152,7 @@ type machine struct {
 	unit           *unit
 	node           string // the object that stands for it now
 	had            bool   // it had a node once whose id leads to it
+	differs        bool   // its last node is, or was, another than was promised
 	lost           time.Time
 	// hidden is since when no answer had it under its id, when its node was lost; zero if the last one had.
 	hidden     time.Time
