@@ -359,10 +359,7 @@ func (t *truth) serves(group, class string, from time.Time) bool {
 // wanted counts a pod that was bound just now as one that waits: who buys cannot know of it yet, and for longer where
 // changes are missed.
 func wanted(j *Judge, e *Event) {
-	waits, known := 0, justNow
-	if j.truth.on("watch=lossy") {
-		known = j.long()
-	}
+	waits, known := 0, j.lag(justNow)
 	for _, p := range j.truth.pods {
 		if p.class == e.Class && (p.node == "" || j.since(p.bound) < known) {
 			waits++

@@ -153,6 +153,17 @@ func (j *Judge) since(t time.Time) time.Duration {
 	return j.now.Sub(t)
 }
 
+// relisted is how often all is listed again, at the least, where a watch misses changes.
+const relisted = 7 * time.Minute
+
+// lag is how long a change may be unknown that is known within some time otherwise.
+func (j *Judge) lag(otherwise time.Duration) time.Duration {
+	if j.truth.on("watch=lossy") {
+		return max(otherwise, relisted)
+	}
+	return otherwise
+}
+
 // forgotten reports whether a process that has ended may have been the only one that knew of something
 // that happened at an instant. What it had asked for may have happened after its end.
 func (j *Judge) forgotten(at time.Time) bool {

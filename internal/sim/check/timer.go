@@ -38,12 +38,12 @@ func (j *Judge) begins(e *Event) *node {
 
 func unneeded(j *Judge, e *Event) {
 	if n := j.begins(e); n != nil && n.ready && !j.due(n) {
-		if j.since(n.changed) <= rounding || j.truth.faults["watch=lossy"] > 0 && j.since(n.changed) < j.long() {
+		if j.since(n.changed) <= j.lag(rounding) {
 			return // it may not be known yet that it is ready
 		}
 		low, ready := n.low, n.turned
 		w := j.truth.writes[e.Call]
-		if low.IsZero() && (j.since(n.used) <= j.tolerance() || w != nil && n.used.After(w.began)) {
+		if low.IsZero() && (j.since(n.used) <= j.lag(j.tolerance()) || w != nil && n.used.After(w.began)) {
 			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
 		if j.flags.Cheaper || j.flags.Returns {
