@@ -158,6 +158,32 @@ func TestAMoveHasItsEnd(t *testing.T) {
 	}
 }
 
+// TestMovedPodsHaveTheirHour: what pods that were moved twice have held back comes when their hour is over.
+func TestMovedPodsHaveTheirHour(t *testing.T) {
+	for _, c := range []struct {
+		evictions []time.Duration
+		since     time.Duration
+		on        bool
+	}{
+		{[]time.Duration{0}, 61 * time.Minute, false},
+		{[]time.Duration{0, time.Minute}, 59 * time.Minute, false},
+		{[]time.Duration{0, time.Minute}, 61 * time.Minute, true},
+		{[]time.Duration{0, time.Minute}, 71 * time.Minute, false},
+		{[]time.Duration{0, 40 * time.Minute}, 20 * time.Minute, true},
+	} {
+		j := New(Flags{Start: begun}, nil)
+		p := &pod{}
+		for _, at := range c.evictions {
+			p.evictions = append(p.evictions, begun.Add(2*time.Hour+at))
+		}
+		j.truth.pods["web"] = p
+		j.now = p.evictions[len(p.evictions)-1].Add(c.since)
+		if got := j.MovesOn(); got != c.on {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
 // TestDelaysLetOneGoAtATime: with a delay after each removal the next node goes when it is over, and takes its time.
 func TestDelaysLetOneGoAtATime(t *testing.T) {
 	const delay = 13 * time.Minute

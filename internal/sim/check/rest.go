@@ -75,7 +75,7 @@ func (j *Judge) TriesAgain() bool {
 const reservedForMove = "ReservedForMove"
 
 // MovesOn reports whether pods were evicted a short while ago that had been evicted before, and were left alone since:
-// what is held back so that no pod is moved too often within an hour comes late. So does a move whose nodes leave one
+// what is held back so that no pod is moved too often within an hour comes late, when that hour is over. So does a move whose nodes leave one
 // after the other, each within its patience; and the first for which something is bought in peace, since one that
 // cannot be brought to its end may have begun before that, and kept others waiting.
 func (j *Judge) MovesOn() bool {
@@ -91,7 +91,11 @@ func (j *Judge) MovesOn() bool {
 	}
 	for _, p := range t.pods {
 		n := len(p.evictions)
-		if n > 1 && p.evictions[n-1].Sub(p.evictions[n-2]) >= long && j.since(p.evictions[n-1]) < long {
+		if n < 2 {
+			continue
+		}
+		since := j.since(p.evictions[n-1])
+		if p.evictions[n-1].Sub(p.evictions[n-2]) >= long && since < long || since >= time.Hour && since < time.Hour+waitsLong {
 			return true
 		}
 	}
