@@ -14,6 +14,9 @@ var sizeRules = []rule{
 		map[What]func(*Judge, *Event){Asks: healthy}},
 }
 
+// readsLie is the fault by which groups are shown as they were, with a fresh date.
+const readsLie = "reads=lies"
+
 // settled is how long it may take until what people change is known and acted on.
 const settled = 3 * time.Minute
 
@@ -35,8 +38,8 @@ func atMost(j *Judge, e *Event) {
 	if p := t.pools[g.pool]; p != nil && j.since(t.touched) >= settled {
 		j.test(t.poolSize(g.pool)+more <= p.max, e, g.pool, "it has %d of at most %d", t.poolSize(g.pool)+more, p.max)
 	}
-	if t.raised || w == nil || t.unread(w) {
-		return
+	if t.raised || w == nil || t.unread(w) || t.on(readsLie) || j.since(t.since[readsLie]) < settled {
+		return // how much there is nobody could know
 	}
 	nodes, cpu, memory := t.size()
 	nodes, cpu, memory = nodes+more, cpu+int64(more)*g.cpu, memory+int64(more)*g.memory

@@ -432,7 +432,7 @@ func (t *truth) calm(since time.Time) bool {
 	return t.stirred.Before(since.Add(-learn))
 }
 
-// lies reports whether a fault of a kind lasts, or did within a time.
+// on reports whether a fault of one of the kinds lasts.
 func (t *truth) on(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return t.faults[name] > 0 })
 }
