@@ -107,13 +107,13 @@ const (
 )
 
 // rated counts no machine that never was one: what the cloud could not make, and what it made, of requests that were
-// taken back, after the picture by which they were.
+// taken back, after the picture by which they were, or ended in its place.
 func rated(j *Judge, e *Event) {
 	t := &j.truth
 	m := t.machines[e.Machine]
 	n := t.nodeOf(m)
 	w := t.writes[e.Call]
-	if w == nil || m == nil || m.failed && m.ran.IsZero() || w.Verb == Cancel && m.made.After(w.picture) {
+	if w == nil || m == nil || m.failed && m.ran.IsZero() || t.outdone(w) {
 		return
 	}
 	if g := t.groups[m.group]; g == nil || g.whole {
