@@ -357,14 +357,15 @@ func (g *Group) failsByDuds(f *Fold, a *model.Ask) bool {
 // arrived takes note of a node that has become ready. A scale-up that was asked
 // for after the last failure, and works, ends the group's backoff; so does, where the
 // cloud had no machines, one that it has made since. A node that was there before the failure, or
-// before it was found, proves nothing: where ids drift, it counts as one that another client asked for. Nor does one
+// before it was found, proves nothing: where ids drift, its machine counts as one that was asked for. Nor does one
 // that comes in place of another, and whose machine was made before the failure.
 func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
-	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: g.machines[u.Instance].readySince(f), For: f.boughtFor(a)})
+	in := g.machines[u.Instance]
+	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: in.readySince(f), For: f.boughtFor(a)})
 	g.duds = 0
 	r := g.Rests.Of(model.RestFailed)
 	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since)
-	old := a.Found && (!g.machines[u.Instance].since.After(model.Latest(r.Since, a.At)) ||
+	old := !in.first.After(r.Since) || a.Found && (!in.since.After(model.Latest(r.Since, a.At)) ||
 		!u.Exists.IsZero() && !u.Exists.After(r.Since))
 	if !r.Since.IsZero() && (a.At.After(r.Since) || stockEnds) && !old {
 		g.endBackoff(f, "a scale-up succeeded")

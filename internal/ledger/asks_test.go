@@ -995,6 +995,32 @@ func TestAnothersNodeEndsTheRest(t *testing.T) {
 	}
 }
 
+// TestAMachineThatDriftsEndsNoRest: for a while the cloud has another id for a machine that is there for long. It
+// counts as one that was made for what was asked for, before the failure or after it, and its node is no success.
+func TestAMachineThatDriftsEndsNoRest(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		s := settled(t, 2)
+		right := slices.Clone(s.instances)
+		s.grow(2)
+		s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.NoCapacity} })
+		want(t, "rests", backoff(s.at(1)).Kind, provider.NoCapacity)
+		if s.instances, s.target = right, 3; later {
+			s.at(7)
+			s.grow(1)
+		}
+		now := s.minute
+		s.instances = slices.Clone(right)
+		s.instances[0].ProviderID, s.instances[0].NodeName = "drifted://1", ""
+		s.at(now + 0.5)
+		s.at(now + 1)
+		s.instances = right
+		s.at(now + 1.5)
+		if g := s.at(now + 2); backoff(g).Since.IsZero() {
+			t.Errorf("asked for later %t: the rest has ended: %v", later, kinds(s.l))
+		}
+	}
+}
+
 // What the cloud could not make and tries again by itself is waited for: for two more
 // tries and two minutes at least, by three pictures, and again each time that it recovers.
 // What it does not try again is given up at once.

@@ -268,6 +268,8 @@ var table = []mutant{
 		r.Length = min(2*r.Length, f.Rules.BackoffMost)`, ``},
 	{"backoff doubles without end", "internal/growth/rests.go", unit,
 		`r.Length = min(2*r.Length, f.Rules.BackoffMost)`, `r.Length = 2 * r.Length`},
+	{"a machine that drifts ends the rest", "internal/growth/progress.go", unit,
+		`old := !in.first.After(r.Since) || `, `old := `},
 	{"a machine from before a failure ends the rest", "internal/growth/progress.go", unit,
 		`!u.Exists.IsZero() && !u.Exists.After(r.Since))`, `false)`},
 	{"a scale-up that works does not end backoff", "internal/growth/progress.go", unit,
