@@ -257,7 +257,8 @@ func (t *truth) applyNode(e *Event) {
 			m.node = ""
 			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
 				m.lost, m.unseen = e.At, t.seer != t.process || !t.sees.After(t.begun)
-				m.hidden, m.passed = t.hiddenSince(m), t.unled(m.registered)
+				m.hidden, m.passed = t.hiddenSince(m), t.unled(m.registered) || t.missed(m.registered, e.At)
+				m.unseen = m.unseen || m.passed
 			}
 		}
 		if n.tainted != "" {
@@ -296,6 +297,11 @@ func (t *truth) lose(pods map[string]*pod, at time.Time) {
 // unled reports whether no process has led since then, nor one shortly before whose successor will know what it saw.
 func (t *truth) unled(since time.Time) bool {
 	return t.process == "" && len(t.deaths) > 0 && !t.led.After(since) && t.deaths[len(t.deaths)-1].Sub(since) < learn
+}
+
+// missed reports whether a watch may have missed all that was between two instants.
+func (t *truth) missed(from, until time.Time) bool {
+	return t.on("watch=lossy") && !from.Before(t.since["watch=lossy"]) && until.Sub(from) < relisted
 }
 
 // matched reports whether an answer of the cloud has shown a machine that runs. Until one has, it is

@@ -102,19 +102,19 @@ func healthy(j *Judge, e *Event) {
 		return
 	}
 	t := &j.truth
-	bad, all := 0, 0
+	bad, all, known := 0, 0, j.lag(j.long())
 	for _, m := range t.machines {
 		n := t.nodeOf(m)
 		switch {
-		case n != nil && m.ending && j.since(m.ended) > j.long():
+		case n != nil && m.ending && j.since(m.ended) > known:
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
 			broke := n.ever && !n.ready && n.changed.Sub(n.made) > firstWord
-			if broke && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > j.long() {
+			if broke && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > known {
 				bad++
 			}
 		case m.ending || !m.had || m.lost.IsZero():
-		case j.since(m.lost) > j.long() && !m.unseen && t.listed(m):
+		case j.since(m.lost) > known && !m.unseen && t.listed(m):
 			all++
 			bad++
 		}

@@ -159,7 +159,7 @@ type machine struct {
 	version    int  // of what its group made when it was made
 	taken      bool // the cloud tells of it that it is about to take it
 	unseen     bool // no process that knew its node has seen that loss and left a memory of it
-	passed     bool // its last node came and went while no process led, and need not be known to any
+	passed     bool // its last node came and went before any process must have known of it
 	registered time.Time
 	ended      time.Time // when its end began
 }
