@@ -207,6 +207,8 @@ const (
 	// CompanyMoves: pods that one of its pods follows by affinity, or that follow one of
 	// them, are on the move.
 	CompanyMoves Reason = "AffinityPodsMove"
+	// UnevenMove: pods of it, or pods that are on the move, are spread less evenly than they may be.
+	UnevenMove Reason = "UnevenPodsMove"
 	// TakenBack: another client removed the taint or the cordon of the removal.
 	TakenBack Reason = "TakenBack"
 	// LeaderChanged: the leader that had begun the removal is gone.

@@ -412,6 +412,11 @@ var ReasonSections = []ReasonSection{
 			"One of its pods has a required affinity to pods that are on their way (evicted by another removal, or " +
 				"waiting for a node), or they have one to it. Moved at the same time, they might end up apart.",
 			"Wait until those have a node."},
+		{UnevenMove, 0,
+			"Other pods are on their way (evicted by another removal, or waiting for a node), and pods of it, or some of " +
+				"those, are spread over zones less evenly than their constraint lets pods be that come now, since a zone " +
+				"came or was left. Where one of them may go there may be room for one pod only.",
+			"Wait until those have a node."},
 		{TakenBack, 0,
 			"Another client removed the taint, or the cordon, of its removal; the removal was rolled back, and no further " +
 				"pod is evicted.",

@@ -53,6 +53,10 @@ var table = []mutant{
 	w.hides = true`},
 	{"what is bound at once is replayed beside nodes that come", "internal/schedsim/referee.go", unit,
 		`if shown != r.shown || p.now != r.now {`, `if shown != r.shown {`},
+	{"pods that cannot go back move beside others", "internal/decide/scaledown/move.go", unit,
+		`if len(housed) == 0 || len(g.Moving) == 0 {`, `if true {`},
+	{"others move beside pods that cannot go back", "internal/decide/scaledown/move.go", unit,
+		`} else if g.Room.Uneven() ||`, `} else if`},
 
 	// What the scheduler is doubted for.
 	{"pods are doubted about that wait for room which the scheduler makes", "internal/decide/scaleup/doubt.go", unit,

@@ -2,6 +2,7 @@ package schedsim
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,6 +24,25 @@ func (w *World) Follows(follower, leader model.ClassID) bool {
 // leads reports whether a term of an affinity is about pods of a class.
 func (w *World) leads(term *selection, c model.ClassID) bool {
 	return w.bonds.matchesClass(term, &w.classes[c])
+}
+
+// Uneven reports whether pods of a class are spread over zones, or the like, less evenly than they may be, as where a
+// zone has come or pods have left. They run on; but one that leaves the fullest zone cannot come back.
+func (w *World) Uneven(c model.ClassID) bool {
+	class := w.class(c)
+	if len(class.spread) == 0 || class.unsupported != "" || class.broken {
+		return false
+	}
+	for _, s := range w.outlook(c).spread {
+		if s.self == 0 || s.scope.topology.key == corev1.LabelHostname {
+			continue
+		}
+		w.Looked(len(s.count))
+		if s.total > 0 && int(slices.Max(s.count))-s.least(w) > s.most {
+			return true
+		}
+	}
+	return false
 }
 
 // followersOf are the classes whose pods follow those of a class.

@@ -49,6 +49,7 @@ type Room struct {
 	// shorts are made when they are first asked for.
 	shorts map[types.UID]*short
 	fewest int // how many serve of that one of them of which the fewest do
+	uneven map[model.ClassID]bool
 	// replaced and bought are the nodes of open moves.
 	replaced map[model.NodeID]*Replaced
 	bought   map[model.NodeID]*model.Move
@@ -74,6 +75,7 @@ func (r *Room) wakeAt(t time.Time) {
 // PlaceBegun places the pods of removals that have moved pods.
 func (r *Room) PlaceBegun() {
 	r.gather(func(o *Removal) bool { return !r.IsDraft(o) })
+	r.findUneven()
 	var mover *schedsim.Mover
 	for i := range r.Removals {
 		o := &r.Removals[i]
@@ -161,6 +163,35 @@ func (r *Room) Moving(waited []model.ClassID) []model.ClassID {
 		}
 	}
 	return classes
+}
+
+// findUneven finds, of the classes of pods that removals have moved or are to move, those that are spread less evenly
+// than they may be. It is asked before any of them is placed: until they have nodes, they do not even anything out.
+func (r *Room) findUneven() {
+	r.uneven = map[model.ClassID]bool{}
+	if len(r.Removals) == 0 {
+		return
+	}
+	for i := range r.Removals {
+		for _, b := range Batches(r.snap, r.Removals[i].Moving) {
+			r.uneven[b.Class] = r.World.Uneven(b.Class)
+		}
+	}
+	for i := range r.snap.Pending {
+		if q := &r.snap.Pending[i]; slices.ContainsFunc(q.Pods, r.Replaces) {
+			r.uneven[q.Class] = r.World.Uneven(q.Class)
+		}
+	}
+}
+
+// Uneven reports whether pods of removals under way are spread less evenly than they may be.
+func (r *Room) Uneven() bool {
+	for _, yes := range r.uneven {
+		if yes {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Room) mover() *schedsim.Mover {

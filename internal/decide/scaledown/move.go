@@ -63,6 +63,8 @@ type present struct {
 	mark      schedsim.Mark
 	order     []model.NodeID
 	receivers map[model.NodeID]bool
+	// uneven are the classes, of those that could move, that are spread less evenly than they may be.
+	uneven map[model.ClassID]bool
 }
 
 // prepare takes the world back to before candidates were accepted, and takes out the
@@ -73,6 +75,7 @@ func (g *present) prepare(begun []Start) {
 		return
 	}
 	g.Room.World.Undo(g.mark)
+	g.findUneven()
 	g.receivers = map[model.NodeID]bool{}
 	g.mover = g.readyMover(g.order)
 	g.placeDrafts(g.mover, g.receivers)
@@ -92,6 +95,11 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 		}
 	}
 	g.prepare(begun)
+	for _, c := range list {
+		if why := g.unevenMove(c); why != nil {
+			return why
+		}
+	}
 	mark := g.mover.Mark()
 	for _, c := range list {
 		g.mover.Exclude(c.node)
@@ -145,6 +153,41 @@ func (g *present) companyMoves(c *candidate) *model.Verdict {
 		}
 	}
 	return nil
+}
+
+// findUneven is asked before anything that begins has moved: until its pods have a node, they do not even anything out.
+func (g *present) findUneven() {
+	g.uneven = map[model.ClassID]bool{}
+	for _, o := range g.Room.Drafts() {
+		for _, b := range reserve.Batches(g.Snapshot, o.Moving) {
+			g.uneven[b.Class] = g.Room.World.Uneven(b.Class)
+		}
+	}
+	for _, c := range g.accepted {
+		for _, b := range g.housed(c) {
+			g.uneven[b.Class] = g.Room.World.Uneven(b.Class)
+		}
+	}
+}
+
+// unevenMove keeps a node while other pods are on their way, where its pods or some of those are spread less evenly
+// than they may be: one that leaves cannot come back, only few nodes may take it, and the scheduler may give others the
+// room there.
+func (g *present) unevenMove(c *candidate) *model.Verdict {
+	housed := g.housed(c)
+	if len(housed) == 0 || len(g.Moving) == 0 {
+		return nil
+	}
+	why := ""
+	if i := slices.IndexFunc(housed, func(b model.Batch) bool { return g.uneven[b.Class] }); i >= 0 {
+		why = "pods like " + reserve.PodOf(g.Snapshot, c.housed, housed[i].Class) +
+			" are spread less evenly than they may be, and others are on their way"
+	} else if g.Room.Uneven() || slices.ContainsFunc(g.Moving, func(c model.ClassID) bool { return g.uneven[c] }) {
+		why = "pods are on their way that are spread less evenly than they may be"
+	} else {
+		return nil
+	}
+	return &model.Verdict{Reason: model.UnevenMove, Detail: why, Fix: "those have a node"}
 }
 
 // move commits one candidate, or says why it cannot go. With enough unset there
