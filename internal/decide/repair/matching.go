@@ -119,20 +119,27 @@ func CouldBe(g *model.Group, n *corev1.Node) bool {
 }
 
 // astray reports whether a node might be a machine of the group that came up in another zone than the group says.
-// A node of a zone in which another group misses one is that group's.
+// Nodes of a zone in which other groups miss some are theirs, unless there are more of them than those miss.
 func (f *finder) astray(g *model.Group, n *corev1.Node) bool {
 	const zone = corev1.LabelTopologyZone
 	if agrees(g, n, zone) || !looksLike(g, n) {
 		return false
 	}
+	missed, theirs := 0, map[string]bool{}
 	for i := range f.snap.Groups {
 		o := &f.snap.Groups[i]
-		if o.Template != nil && o.Template.Node != nil && o.Template.Node.Labels[zone] == n.Labels[zone] &&
-			misses(o, n) && looksLike(o, n) {
-			return false
+		if o.Template == nil || o.Template.Node == nil || o.Template.Node.Labels[zone] != n.Labels[zone] ||
+			!misses(o, n) || !looksLike(o, n) {
+			continue
+		}
+		missed += o.Missing
+		for _, s := range f.strangers {
+			if s.Labels[zone] == n.Labels[zone] && misses(o, s) && looksLike(o, s) {
+				theirs[s.Name] = true
+			}
 		}
 	}
-	return true
+	return missed == 0 || len(theirs) > missed
 }
 
 // misses reports whether a group lacks a node that may be this one: not if all that it lacks was asked for later.
