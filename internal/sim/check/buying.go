@@ -284,8 +284,9 @@ func helped(j *Judge, e *Event) {
 		var useless *node
 		for _, u := range o.units {
 			n := t.nodes[u.node]
-			if n == nil || u.ready.IsZero() {
-				continue
+			m := t.machineOf(n)
+			if m == nil || m.ending || u.ready.IsZero() {
+				continue // what ends is of no use to anybody
 			}
 			if n.empty.IsZero() || !n.empty.Equal(n.made) || !n.ready {
 				useless = nil // it is used, or was
