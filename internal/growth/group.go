@@ -119,6 +119,7 @@ type Group struct {
 	Skew         time.Duration
 	skewAt       time.Time
 	missingSince time.Time
+	back         []time.Time // when machines registered lately that were not waited for any more
 	unhealthy    *model.Verdict
 	Last         Lasts
 	// pictured is the turn of the last picture that had it; absent counts those in a row
@@ -342,7 +343,7 @@ func (g *Group) Standing(inherited Lasts) model.GroupStanding {
 		Written: g.written,
 		Asks:    copyOf(g.asks), Counts: g.Counts, Unhealthy: g.unhealthy,
 		Overdue: g.overdue, Kept: g.kept, KeptSince: g.keptSince, Waiting: append([]model.Waiting(nil), g.waiting...),
-		Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
+		Back: slices.Clone(g.back), Missing: g.missing, MissingSince: g.missingSince, Due: g.due,
 		LastGrowth: last.Growth, LastDemand: last.Demand, LastRemoval: last.Removal,
 		LastFailure: last.Failure, FailureWhy: last.Why,
 	}

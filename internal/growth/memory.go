@@ -17,6 +17,9 @@ func (g *Group) Remember(m *model.Memory) {
 	if r := g.Rests.Of(model.RestEnded); r.Count > 0 {
 		m.Endings = with(m.Endings, g.ID, model.Endings{Count: r.Count, Last: r.Since})
 	}
+	if len(g.back) > 0 {
+		m.Back = with(m.Back, g.ID, slices.Clone(g.back))
+	}
 	if !g.missingSince.IsZero() {
 		m.Missing = with(m.Missing, g.ID, g.missingSince)
 	}
@@ -68,6 +71,9 @@ func Restore(m model.Memory, group func(provider.GroupID) *Group) {
 	for id, e := range m.Endings {
 		group(id).Rests.Put(e.Rest())
 	}
+	for id, times := range m.Back {
+		group(id).back = slices.Clone(times)
+	}
 	for id, since := range m.Missing {
 		group(id).missingSince = since
 	}
@@ -106,6 +112,9 @@ func (g *Group) Trust(rules model.Rules, now time.Time, alone time.Duration) {
 				u.Stop(model.Earlier(u.From(model.Latest(g.asks[i].At, u.Exists)).Add(alone), now))
 			}
 		}
+	}
+	for i := range g.back {
+		g.back[i] = model.Earlier(g.back[i], now)
 	}
 	longest := now.Add(rules.BackoffMost + rules.BackoffReset)
 	if r := g.Rests.Of(model.RestFailed); r.Until.After(longest) || r.Since.After(now) {

@@ -299,6 +299,9 @@ func (g *Group) nodes(f *Fold) {
 					*u, _ = Advance(*u, Event{Kind: Late, At: now, Why: late})
 				}
 			case in.tie == bound && u.Node == "":
+				if u.State == model.UnitGivenUp {
+					g.back = append(g.back, now)
+				}
 				*u, _ = Advance(*u, Event{Kind: Registered, At: orNow(in.since, now), Node: in.node})
 			}
 			if u.Node != "" && u.State != model.UnitReady {

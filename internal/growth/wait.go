@@ -14,6 +14,7 @@ import (
 // wait lists the instances that have no node, each with the time of its unit.
 func (g *Group) wait(f *Fold, pg *provider.Group) {
 	now, provision := f.Seen.Now, f.Rules.Provision(pg)
+	g.back = slices.DeleteFunc(g.back, func(at time.Time) bool { return now.Sub(at) >= model.EndingsApart })
 	units := g.unitsOf()
 	apart := sync.OnceValue(func() time.Duration { return g.apart(pg) }) // it looks at all instances
 	for i := range pg.Instances {

@@ -1100,6 +1100,34 @@ func TestLossOfNodesCounts(t *testing.T) {
 	}
 }
 
+// TestWhatCameBackCounts: when a machine registered after its time is told for a while, by our own clock, and to a
+// later leader. One that did so in time is not told of, however far the clocks are off that date machines and nodes.
+func TestWhatCameBackCounts(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := settled(t, 10)
+		lost := s.nodes[:2:2]
+		s.nodes = s.nodes[2:]
+		s.at(1)
+		came := 10.0
+		if late {
+			came = 20
+			s.at(17)
+		}
+		for _, n := range lost {
+			n = n.DeepCopy()
+			n.CreationTimestamp = metav1.NewTime(t0.Add(time.Hour)) // by another clock
+			s.nodes = append(s.nodes, n)
+		}
+		want(t, "came back", len(s.at(came).Back) > 0, late)
+		s.restart()
+		g := s.at(came + 9)
+		if want(t, "still told of", len(g.Back) > 0, late); late {
+			want(t, "when", g.Back, []time.Time{t0.Add(20 * time.Minute), t0.Add(20 * time.Minute)})
+		}
+		want(t, "told of no longer", len(s.at(came+10).Back), 0)
+	}
+}
+
 // TestLossUnderAnotherName: a cloud that has other ids for its machines for a while does not
 // hide that their nodes go meanwhile.
 func TestLossUnderAnotherName(t *testing.T) {

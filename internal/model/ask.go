@@ -178,6 +178,8 @@ type Memory struct {
 	Endings  map[provider.GroupID]Endings   `json:"endings,omitempty"`
 	Unneeded map[string]time.Time           `json:"unneeded,omitempty"` // node → since when
 	Missing  map[provider.GroupID]time.Time `json:"missing,omitempty"`  // group → since when it misses nodes
+	// Back is when machines registered a short while ago that were not waited for any more.
+	Back map[provider.GroupID][]time.Time `json:"back,omitempty"`
 	// Strays are nodes that had an instance of a group, and have none any more.
 	Strays map[string]provider.GroupID `json:"strays,omitempty"`
 	// Drains are the removals of nodes with pods, from the taint on.

@@ -157,12 +157,13 @@ type GroupStanding struct {
 	// Overdue is how many anonymous units are not waited for any more; their
 	// number goes down when the target does. Kept is how many of that kind the
 	// cloud could not take back, since KeptSince. Waiting are the instances without
-	// a node, by id. Missing is how many nodes the target has and the cluster has
-	// not, and MissingSince since when (S4).
+	// a node, by id, and Back when others that were not waited for any more had one lately. Missing is how many nodes the
+	// target has and the cluster has not, and MissingSince since when (S4).
 	Overdue      int
 	Kept         int
 	KeptSince    time.Time
 	Waiting      []Waiting
+	Back         []time.Time
 	Missing      int
 	MissingSince time.Time
 	// LastGrowth, LastDemand, LastRemoval, LastFailure and FailureWhy are the group's own.

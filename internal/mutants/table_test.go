@@ -240,6 +240,14 @@ var table = []mutant{
 		`return !g.Sighted }`, `return false }`},
 	{"S1: removals go on in a sick cluster", "internal/decide/halted.go", unit,
 		`if step.Verb == model.Untaint {`, `if false {`},
+	{"N4: machines that came back do not count", "internal/decide/repair/rate.go", unit,
+		`own := slices.Clone(g.Back)`, `own := []time.Time(nil)`},
+	{"N4: machines that come in time have come back", "internal/growth/progress.go", unit | play,
+		`if u.State == model.UnitGivenUp {
+					g.back`, `if true {
+					g.back`},
+	{"N4: what came back is forgotten at a restart", "internal/growth/memory.go", unit,
+		`group(id).back = slices.Clone(times)`, `_, _ = id, times`},
 	{"S1: a tainted machine cannot lose its node", "internal/model/homes.go", unit | play,
 		`return d == nil || d.Stage == Removing`, `return true || d.Stage == Removing`},
 	{"S1: a removed node is a loss", "internal/model/homes.go", unit,

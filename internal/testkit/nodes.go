@@ -180,6 +180,9 @@ func (s *Scenario) node(a args) {
 	if group != "" {
 		all := s.find(group).Instances
 		s.machine(&all[len(all)-1], a)
+		if a.has("machine") {
+			s.back[provider.GroupID(group)] = append(s.back[provider.GroupID(group)], n.CreationTimestamp.Time)
+		}
 	}
 }
 

@@ -87,6 +87,7 @@ type Scenario struct {
 	braked   []brake
 	doubted  map[string]time.Time // app → since when
 	lasts    []last
+	back     map[provider.GroupID][]time.Time // machines that registered late
 }
 
 // arrival is a node that was bought for the pods of an app.
@@ -158,6 +159,11 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 		was.Expected, was.Ending = g.Expected, g.Ending
 		standing.Groups[id] = was
 	}
+	for id, times := range s.back {
+		g := standing.Groups[id]
+		g.Back = times
+		standing.Groups[id] = g
+	}
 	for _, l := range s.lasts {
 		l.set(&standing)
 	}
@@ -169,9 +175,10 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 
 // NewScenario makes an empty cluster under the default policy.
 func NewScenario() *Scenario {
-	return &Scenario{Cluster: New(), Policy: Policy(), askedFor: map[string]string{}, Standing: model.Standing{
-		Groups: map[provider.GroupID]model.GroupStanding{}, Nodes: map[string]model.NodeStanding{},
-	}}
+	return &Scenario{Cluster: New(), Policy: Policy(), askedFor: map[string]string{},
+		back: map[provider.GroupID][]time.Time{}, Standing: model.Standing{
+			Groups: map[provider.GroupID]model.GroupStanding{}, Nodes: map[string]model.NodeStanding{},
+		}}
 }
 
 // Add reads lines; an error names the line.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-dev/plimsoll/internal/model"
-	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
 // Rate bounds how many unhealthy machines are ended. It is
@@ -107,16 +106,23 @@ const together = time.Minute
 // are so many of them at once: the fault is then rather the cluster's, or ours, and they
 // may come back. Those that have come back lately count as well: the others may follow.
 // By index; zero: not at all. Fewer is when the first of those that came back no longer counts; zero
-// if none did.
+// if none did. All of these times are by our own clock.
 func halts(s *model.Snapshot, rules model.Rules) (out []time.Time, fewer time.Time) {
 	out = make([]time.Time, len(s.Groups))
+	if !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Counts.LongUnregistered > 0 }) {
+		return out, time.Time{} // none is to be ended
+	}
 	var all []time.Time
 	nodes := 0
-	back, fewer := cameBack(s, rules)
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		nodes += g.Expected
-		own := back[i]
+		own := slices.Clone(g.Back)
+		for _, at := range own {
+			if over := at.Add(model.EndingsApart); fewer.IsZero() || over.Before(fewer) {
+				fewer = over
+			}
+		}
 		for _, w := range g.Waiting {
 			if until := w.Since.Add(rules.Provision(&g.Group)); w.Err == nil && until.Before(s.Now.Add(together)) {
 				own = append(own, until)
@@ -130,36 +136,6 @@ func halts(s *model.Snapshot, rules model.Rules) (out []time.Time, fewer time.Ti
 		out[i] = latest(out[i], until)
 	}
 	return out, fewer
-}
-
-// cameBack are when machines have registered lately after the time that they had for it,
-// by group, and when the first of them was long enough ago. It looks for none where no machine is
-// without a node.
-func cameBack(s *model.Snapshot, rules model.Rules) (back [][]time.Time, fewer time.Time) {
-	back = make([][]time.Time, len(s.Groups))
-	if !slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Counts.LongUnregistered > 0 }) {
-		return back, time.Time{}
-	}
-	registered := map[provider.InstanceID]time.Time{}
-	for i := range s.Nodes {
-		n := s.Nodes[i]
-		if n.Group >= 0 && n.Object != nil && s.Now.Sub(n.Object.CreationTimestamp.Time) < model.EndingsApart {
-			registered[n.Instance] = n.Object.CreationTimestamp.Time
-		}
-	}
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		for _, in := range g.Instances {
-			at, ok := registered[in.ID]
-			if ok && !in.Created.IsZero() && at.After(in.Created.Add(rules.Provision(&g.Group))) {
-				back[i] = append(back[i], at)
-				if over := at.Add(model.EndingsApart); fewer.IsZero() || over.Before(fewer) {
-					fewer = over
-				}
-			}
-		}
-	}
-	return back, fewer
 }
 
 // haltOf is until when nothing is ended, given since when each machine is to be.
