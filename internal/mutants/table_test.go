@@ -335,6 +335,8 @@ var table = []mutant{
 		`return g.Missing > 0 && !later`, `return g.Missing > 0`},
 	{"M5: a move counts on the room of nodes that go", "internal/decide/replace/replace.go", unit,
 		`f.World.ShutReturning()`, `_ = f.World`},
+	{"M5: a move counts on the room of nodes that nothing needs", "internal/decide/replace/replace.go", unit,
+		`f.Search.ShutUnneeded()`, `_ = f.Search`},
 	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,
 		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
 	{"M5: spot capacity that comes for a move counts as any other", "internal/decide/replace/replace.go", unit,

@@ -59,6 +59,7 @@ func Find(in Input) Result {
 	mark := f.World.Mark()
 	defer f.World.Undo(mark)
 	f.World.ShutReturning() // a node that is emptied is had back for pods that wait, and for no move
+	f.Search.ShutUnneeded()
 	f.end = f.World.Work().Steps + f.p.StepLimit
 	for i := range f.s.Groups {
 		f.cheaper = f.cheaper || f.Search.MovesOf(i).Cheaper()

@@ -219,6 +219,13 @@ func (x *Search) Take(nodes []model.NodeID) {
 	}
 }
 
+// ShutUnneeded keeps pods off the nodes that nothing needs. Those that had pods take none already.
+func (x *Search) ShutUnneeded() {
+	for _, c := range x.finder.accepted {
+		x.finder.Room.World.Shut(c.node)
+	}
+}
+
 // Received reports whether pods of nodes that go have room on a node.
 func (x *Search) Received(id model.NodeID) bool { return x.finder.received[id] }
 
