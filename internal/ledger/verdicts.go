@@ -43,7 +43,7 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 			l.nodes.put(v.Node, n)
 		}
 	}
-	// 3. Nodes that were not judged because no group has them, or because their taint is under
+	// 3. Nodes that were not judged, but for their use, because no group has them, or because their taint is under
 	// way: it may come to nothing. The time of all that are left is over.
 	groupless := nodesOfNoGroup(s)
 	if len(groupless) == 0 && timed == l.nodes.unneeded {
@@ -59,7 +59,7 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 		}
 	}
 	for _, name := range groupless {
-		l.timed[name] = true
+		l.timed[name] = l.nodes.of[name].Held != model.NotUnderutilized
 	}
 	for name, n := range l.nodes.of {
 		tainting := n.Drain != nil && n.Drain.Stage == model.Tainting

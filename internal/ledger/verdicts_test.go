@@ -90,6 +90,16 @@ func TestUnneededWhileNoGroupHasIt(t *testing.T) {
 	}
 }
 
+// TestUsedWhileNoGroupHasIt: it does not keep its time while it is used.
+func TestUsedWhileNoGroupHasIt(t *testing.T) {
+	for reason, since := range map[model.Reason]time.Time{model.NotAutoscaled: at(0), model.NotUnderutilized: {}} {
+		l := noted(folded(seen(0, 1, node("n", "7")), nil), 0, model.Plan{Unneeded: verdictOn("n", model.Cooldown, at(0))})
+		s := &model.Snapshot{Now: at(1), Nodes: []*model.Node{{Name: "n", Group: -1, Standing: l.Standing().Nodes["n"]}}}
+		l.Note(s, model.Plan{Kept: verdictOn("n", reason, time.Time{})})
+		want(t, string(reason), l.Standing().Nodes["n"].UnneededSince, since)
+	}
+}
+
 // TestUnneededOverADrain: a node that was rolled back begins again.
 func TestUnneededOverADrain(t *testing.T) {
 	e := newEmptying(t)

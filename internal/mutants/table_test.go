@@ -57,6 +57,10 @@ var table = []mutant{
 		`if len(housed) == 0 || len(g.Moving) == 0 {`, `if true {`},
 	{"others move beside pods that cannot go back", "internal/decide/scaledown/move.go", unit,
 		`} else if g.Room.Uneven() ||`, `} else if`},
+	{"a node that no group has is unneeded whatever it is used", "internal/decide/scaledown/eligible.go", unit,
+		`if n.Group < 0 && !n.Standing.UnneededSince.IsZero()`, `if false && !n.Standing.UnneededSince.IsZero()`},
+	{"the time of a used node that no group has runs on", "internal/ledger/verdicts.go", unit,
+		`l.nodes.of[name].Held != model.NotUnderutilized`, `true`},
 
 	// What the scheduler is doubted for.
 	{"pods are doubted about that wait for room which the scheduler makes", "internal/decide/scaleup/doubt.go", unit,

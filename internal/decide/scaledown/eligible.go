@@ -16,6 +16,12 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	if n.Annotated {
 		annotation, until = model.Kept(n.Object, f.Snapshot.Now)
 	}
+	if n.Group < 0 && !n.Standing.UnneededSince.IsZero() && n.Occupants > 0 {
+		// Its time runs on until its group is known again, but not while it is used.
+		if why := useOf(f.Snapshot, n, f.Policy.ScaleDown).tooMuch(); why != nil {
+			return why
+		}
+	}
 	switch {
 	case n.Unknown && f.Snapshot.AsOf.IsZero():
 		return &model.Verdict{Reason: model.NodeWithoutKnownInstance, Fix: "node groups that can be read",
@@ -96,7 +102,10 @@ type use struct {
 // useOf sums the requests of all pods on the node, those nominated to it
 // included. Pods of DaemonSets and static ones are left out where that is asked.
 func useOf(s *model.Snapshot, n *model.Node, p model.ScaleDownPolicy) use {
-	g := &s.Groups[n.Group]
+	g := &model.Group{} // a node that no group has, as far as is known now
+	if n.Group >= 0 {
+		g = &s.Groups[n.Group]
+	}
 	sum := model.Resources{MilliCPU: n.MilliCPU, Memory: n.Memory}
 	has := &s.Contents.Shapes[n.Shape].Allocatable
 	if len(has.Extended) > 0 {
