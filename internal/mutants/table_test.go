@@ -618,6 +618,9 @@ var table = []mutant{
 		`s.since = nil`, `s.since = maps.Clone(s.since)`},
 	{"a volume on one host is taken to be on all of its kind", "internal/schedsim/sites.go", unit,
 		`return e.Key == corev1.LabelHostname`, `return e.Key == ""`},
+	{"what one pod tolerates all tolerate", "internal/schedsim/class.go", unit,
+		`spec.SchedulerName, spec.Priority, spec.PreemptionPolicy = "", nil, nil`,
+		`spec.SchedulerName, spec.Priority, spec.Tolerations = "", nil, nil`},
 	{"answers by a policy that is gone are kept", "internal/decide/scaledown/judgement.go", unit,
 		`if was.expendableBelow != p.Rules.ExpendableBelow ||`, `if len(was.judged) < 0 &&`},
 

@@ -59,7 +59,8 @@ type traits struct {
 	readsHost bool
 	required  nodeaffinity.RequiredNodeAffinity
 
-	shown *framework.PodInfo // once the plugins had to see it
+	shown  *framework.PodInfo // once the plugins had to see it
+	static string             // statics, once asked for
 }
 
 // amounts are resources as they are counted: CPU in thousandths, memory and ephemeral storage in
@@ -145,6 +146,35 @@ func (t *traits) readTopology() {
 	for i := range t.anti {
 		read(t.anti[i].TopologyKey, host)
 	}
+}
+
+// statics names what the plugins that look at a node's shape alone may read of the class: all of its spec but what
+// only others read.
+func (t *traits) statics() string {
+	if t.static != "" {
+		return t.static
+	}
+	spec := *t.spec
+	spec.Volumes, spec.TopologySpreadConstraints, spec.Overhead = nil, nil, nil
+	spec.SchedulerName, spec.Priority, spec.PreemptionPolicy = "", nil, nil
+	if a := spec.Affinity; a != nil {
+		if spec.Affinity = nil; a.NodeAffinity != nil {
+			spec.Affinity = &corev1.Affinity{NodeAffinity: a.NodeAffinity}
+		}
+	}
+	c := spec.Containers[0]
+	c.Resources, c.Ports = corev1.ResourceRequirements{}, nil
+	spec.Containers = append([]corev1.Container{c}, spec.Containers[1:]...)
+	t.static = string(marshalled(&spec))
+	return t.static
+}
+
+func marshalled(spec *corev1.PodSpec) []byte {
+	raw, err := spec.Marshal()
+	if err != nil {
+		panic("schedsim: marshal a pod spec: " + err.Error()) // the catalog has done so before
+	}
+	return raw
 }
 
 // refusal is the answer of all nodes to a class for which no verdict can be given,

@@ -41,14 +41,19 @@ var short = &rejection{reason: model.InsufficientResources}
 
 type stageNode = fwk.NodeInfo
 
-// staticVerdict asks the plugins that look at a node's shape alone.
+// staticVerdict asks the plugins that look at a node's shape alone, once for all classes that are the same to them.
 func (w *World) staticVerdict(c model.ClassID, s model.ShapeID) *rejection {
 	s = w.look(s)
+	class := &w.classes[c]
+	if no := class.refusal(); no != nil {
+		return no
+	}
 	row := w.static[c]
 	if row == nil {
-		row = make([]*rejection, len(w.shapes))
-		for i := range row {
-			row[i] = &unasked
+		name := class.statics()
+		if row = w.staticBy[name]; row == nil {
+			row = slices.Repeat([]*rejection{&unasked}, len(w.shapes))
+			w.staticBy[name] = row
 		}
 		w.static[c] = row
 	}
@@ -57,8 +62,11 @@ func (w *World) staticVerdict(c model.ClassID, s model.ShapeID) *rejection {
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(named(w.shapes[s].content.Node, "static"))
-	row[s] = w.ask(w.filters.static, c, info, []stageNode{info})
-	return row[s]
+	no := w.ask(w.filters.static, c, info, []stageNode{info})
+	if class.unsupported == "" { // no plugin panicked
+		row[s] = no
+	}
+	return no
 }
 
 var unasked rejection

@@ -41,9 +41,10 @@ type World struct {
 	outlooks  []*outlook
 	regionsBy map[string]*regions
 	// static holds the verdict of the plugins that look at a shape alone, [class][shape]; nil where
-	// nothing has asked yet.
-	static [][]*rejection
-	looks  looks
+	// nothing has asked yet. Classes that are the same to them share a row, by traits.statics.
+	static   [][]*rejection
+	staticBy map[string][]*rejection
+	looks    looks
 	// mountKeys are those that readByVolumes found, once asked for. sites are by shape, 0 where nothing has asked yet,
 	// and siteOf by what volumes read.
 	mountKeys []string
@@ -179,7 +180,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 	f.stage.claims = w.claims
 	f.stage.promised = nil
 	w.bind(prev)
-	w.static = make([][]*rejection, len(w.classes))
+	w.static, w.staticBy = make([][]*rejection, len(w.classes)), map[string][]*rejection{}
 	w.counters, w.outlooks = newCounters(len(w.classes)), make([]*outlook, len(w.classes))
 	w.shapes = make([]shape, len(s.Contents.Shapes))
 	for i, sh := range s.Contents.Shapes {
