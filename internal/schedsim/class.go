@@ -54,6 +54,8 @@ type traits struct {
 	// plain: without ports, volumes and anything that reads a hostname, so that other pods alone
 	// decide where its static verdict and the amounts allow it.
 	plain bool
+	// carries: its volumes alone keep it from being plain. inline: some of them are not claims.
+	carries, inline bool
 	// readsHost: its node affinity reads the hostname or the node's name, so
 	// that nodes of one shape differ for it; required is what it asks of them.
 	readsHost bool
@@ -94,6 +96,8 @@ func newTraits(m *model.Class) *traits {
 		t.reach = max(t.reach, host)
 	}
 	t.plain = !ports && !volumes && !t.readsHost
+	t.carries = !ports && volumes && !t.readsHost
+	t.inline = slices.ContainsFunc(t.spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim == nil })
 	return t
 }
 

@@ -151,7 +151,7 @@ func (w *World) mountable(c model.ClassID, s model.ShapeID) bool {
 	if len(w.classes[c].pod.Spec.Volumes) == 0 {
 		return true
 	}
-	key := mount{c, w.mountLook(s)}
+	key := mount{c, w.site(s)}
 	can, known := w.mounts[key]
 	if !known {
 		info := framework.NewNodeInfo()
@@ -168,7 +168,11 @@ func (w *World) unmounted(c model.ClassID, s model.ShapeID) bool {
 	if len(w.classes[c].pod.Spec.Volumes) == 0 {
 		return false
 	}
-	can, known := w.mounts[mount{c, w.mountLook(s)}]
+	if m := w.mounting(c); m.kind != 0 {
+		no, known := w.onSites[kindOnSite{m.kind, w.site(s)}]
+		return known && no != nil
+	}
+	can, known := w.mounts[mount{c, w.site(s)}]
 	return known && !can
 }
 
@@ -177,7 +181,7 @@ func unbindable(r model.Reason) bool { return r == model.VolumeNotBindable || r 
 
 type mount struct {
 	class model.ClassID
-	look  string
+	site  int32
 }
 
 // lacking lists the DaemonSets that want a pod on a node of the snapshot, as one of

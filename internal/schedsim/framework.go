@@ -58,7 +58,9 @@ type filters struct {
 	full, static, local framework.Framework
 	stage               *stage
 	factory             informers.SharedInformerFactory
-	volumes             model.Volumes // those that the indexers hold
+	volumes             model.Volumes              // those that the indexers hold
+	shown               []*corev1.PersistentVolume // as they hold them
+	kinds               *claimKinds                // nil until asked for
 	namespaces          map[string]map[string]string
 	ctx                 context.Context
 	end                 context.CancelFunc // ends what the plugins run in the background
@@ -187,9 +189,10 @@ func (f *filters) feed(s *model.Snapshot) error {
 		return nil
 	}
 	v := &s.Volumes
+	f.kinds, f.shown = nil, taken(v)
 	err := errors.Join(
 		replace(core.PersistentVolumeClaims().Informer(), v.Claims),
-		replace(core.PersistentVolumes().Informer(), taken(v)),
+		replace(core.PersistentVolumes().Informer(), f.shown),
 		replace(storage.StorageClasses().Informer(), v.Classes),
 		replace(storage.CSINodes().Informer(), v.CSINodes),
 		replace(storage.CSIDrivers().Informer(), v.CSIDrivers),

@@ -247,7 +247,7 @@ func (w *World) fill(c model.ClassID, i, want int) (int, *rejection) {
 		w.journal = w.journal[:len(w.journal)-1]
 	}
 	done := 0
-	for done < n && w.check(c, i) == nil {
+	for done == 0 || done < n && w.check(c, i) == nil { // the first has been asked about
 		w.put(i, c, 1)
 		done++
 	}
@@ -401,7 +401,7 @@ func (k *packer) load(fewer map[int]int) load {
 		case n > 0:
 			l.pods, l.of = append(l.pods, model.Batch{Class: b.Class, Count: n}), append(l.of, i)
 		case no != nil && unbindable(no.reason):
-			w.mounts[mount{b.Class, w.mountLook(k.t.Shape)}] = false
+			w.mounts[mount{b.Class, w.site(k.t.Shape)}] = false
 			k.keep(i, -k.rest[i])
 		}
 	}

@@ -18,8 +18,8 @@ const bindCompleted = "pv.kubernetes.io/bind-completed"
 // barred is an empty set of the sites that the volumes of a class are known not to reach; nil where that cannot be
 // said of sites.
 func (w *World) barred(c model.ClassID) map[int32]bool {
-	if !w.settledVolumes(c) {
-		return nil
+	if w.mounting(c).kind != 0 || !w.settledVolumes(c) {
+		return nil // what a site says to a kind is known to all of the kind
 	}
 	return map[int32]bool{}
 }
@@ -27,15 +27,14 @@ func (w *World) barred(c model.ClassID) map[int32]bool {
 // settledVolumes reports whether a class has claims, and each of them has its volume, of which labels alone say which
 // nodes reach it. A volume of a driver within Kubernetes is translated by what is said of each node; we err to asking.
 func (w *World) settledVolumes(c model.ClassID) bool {
-	claims, namespace, v := w.snap.Classes[c].Spec.Claims, w.snap.Classes[c].Namespace(), &w.snap.Volumes
+	claims, namespace := w.snap.Classes[c].Spec.Claims, w.snap.Classes[c].Namespace()
 	for _, name := range claims {
 		claim := w.claim(namespace, name)
 		if claim == nil || claim.Annotations[bindCompleted] == "" {
 			return false
 		}
-		at, found := slices.BinarySearchFunc(v.Persistent, claim.Spec.VolumeName,
-			func(p *corev1.PersistentVolume, name string) int { return cmp.Compare(p.Name, name) })
-		if !found || v.Persistent[at].Spec.CSI == nil || readsNames(v.Persistent[at]) {
+		volume := w.volume(claim.Spec.VolumeName)
+		if volume == nil || volume.Spec.CSI == nil || readsNames(volume) {
 			return false
 		}
 	}
@@ -60,6 +59,17 @@ func (w *World) claim(namespace, name string) *corev1.PersistentVolumeClaim {
 		return nil
 	}
 	return v.Claims[at]
+}
+
+// volume finds a persistent volume, nil if there is none.
+func (w *World) volume(name string) *corev1.PersistentVolume {
+	list := w.snap.Volumes.Persistent
+	at, found := slices.BinarySearchFunc(list, name,
+		func(p *corev1.PersistentVolume, name string) int { return cmp.Compare(p.Name, name) })
+	if !found {
+		return nil
+	}
+	return list[at]
 }
 
 // readsNames reports whether a volume reads what differs between the nodes of a shape.

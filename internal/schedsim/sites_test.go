@@ -11,22 +11,22 @@ import (
 )
 
 // TestSites: a pod goes to the first node that reaches its volume, and nodes of one site are asked about once, unless
-// the volume reads what differs between them. Two questions are about the zones' labels.
+// the volume reads what differs between them. One question is about taints and labels.
 func TestSites(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(v *corev1.PersistentVolume)
 		on      schedsim.Node
 		filters int
 	}{
-		"in a zone": {func(*corev1.PersistentVolume) {}, 6, 4},
+		"in a zone": {func(*corev1.PersistentVolume) {}, 6, 3},
 		"on one host": {func(v *corev1.PersistentVolume) {
 			e := &v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0]
 			e.Key, e.Values = corev1.LabelHostname, []string{"n4"}
-		}, 4, 7},
+		}, 4, 6},
 		"of a driver within Kubernetes": {func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
 				GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"}}
-		}, 6, 9},
+		}, 6, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, v := storage()

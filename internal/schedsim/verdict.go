@@ -157,8 +157,14 @@ func (w *World) check(c model.ClassID, i int) *rejection {
 	case host:
 		// Without ports and volumes, what is left are pods that must not share a
 		// host; which those are has been asked class by class.
-		if class.plain && !w.blocked(c, n) {
+		blocked := w.blocked(c, n)
+		if class.plain && !blocked {
 			return yes
+		}
+		if class.carries && !blocked {
+			if no, known := w.overVolumes(c, i); known {
+				return no
+			}
 		}
 		plugins, info := w.filters.full, w.info(i)
 		if w.conflicts(class) == nil {
@@ -180,12 +186,19 @@ func (w *World) reach(c model.ClassID, i int) *rejection {
 	if class.plain && !class.broken {
 		return w.outlook(c).refusal(w, i)
 	}
-	plugins := w.filters.local
 	if class.broken {
-		plugins = w.filters.full
+		info := w.info(i)
+		return w.ask(w.filters.full, c, info, []stageNode{info})
 	}
-	info := w.info(i)
-	if no := w.ask(plugins, c, info, []stageNode{info}); no != nil || class.broken {
+	no, known := (*rejection)(nil), false
+	if class.carries {
+		no, known = w.overVolumes(c, i)
+	}
+	if !known {
+		info := w.info(i)
+		no = w.ask(w.filters.local, c, info, []stageNode{info})
+	}
+	if no != nil {
 		return no
 	}
 	return w.outlook(c).refusal(w, i)

@@ -84,9 +84,13 @@ type World struct {
 	alike      map[daemonsKey]model.ShapeID
 	daemonsMay map[string][]int
 	mounts     map[mount]bool
-	landings   map[int]*Landing
-	loose      []int // nodes of the snapshot that were undecided when it was loaded
-	apart      map[avoided]bool
+	// mountings are by class, once asked for; onSites is what was answered about kinds of volumes.
+	mountings     []mounting
+	mountingKnown []bool
+	onSites       map[kindOnSite]*rejection
+	landings      map[int]*Landing
+	loose         []int // nodes of the snapshot that were undecided when it was loaded
+	apart         map[avoided]bool
 }
 
 // shape is a node's content, its amounts ready to count with.
@@ -174,7 +178,7 @@ func Load(prev *World, s *model.Snapshot) *World {
 		snap: s, filters: f, regionsBy: map[string]*regions{}, lacks: map[model.ClassID]*rejection{},
 		claims:  map[string]int{},
 		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{},
-		mounts:   map[mount]bool{},
+		mounts: map[mount]bool{}, onSites: map[kindOnSite]*rejection{},
 		landings: map[int]*Landing{}, apart: map[avoided]bool{},
 	}
 	f.stage.claims = w.claims
