@@ -207,7 +207,7 @@ var table = []mutant{
 		return provider.GrowResult`, `	live := seen.live(g.name)
 	if false {
 		return provider.GrowResult`},
-	{"P6: of more nodes in a zone than its groups miss none is another group's", "internal/decide/repair/matching.go", unit,
+	{"P6: of more nodes than its groups miss in a zone none is another's", "internal/decide/repair/matching.go", unit,
 		`return missed == 0 || len(theirs) > missed`, `return missed == 0`},
 	{"P6: machines whose ids drifted are ended", "internal/decide/repair/repair.go", unit | play | worlds,
 		`if asOld(w.Created, skew, n) && (CouldBe(g, n) || f.astray(g, n)) {`,

@@ -54,7 +54,7 @@ func (w *World) overVolumes(c model.ClassID, i int) (no *rejection, known bool) 
 }
 
 // attaches reports whether a node can surely have volumes beside those that it has: it has no limit for their drivers,
-// or one that is above the volumes of all its pods and all attachments, whoever uses the same and whatever the driver.
+// or one that is above the volumes of all its pods and all attachments, shared or not, and whatever the driver.
 func (w *World) attaches(m *mounting, i int) bool {
 	csi := w.csiOf(i)
 	if csi == nil {

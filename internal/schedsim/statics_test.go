@@ -51,7 +51,7 @@ func TestShapesAreAskedAboutOnceForAllThatAreAlike(t *testing.T) {
 		c.change(q)
 		world.Pending(q, 1)
 		// Some pod reads the label, or else the classes are one.
-		testkit.Apart(p, corev1.LabelTopologyZone, map[string]string{"app": "nobody"})
+		testkit.Apart(p, corev1.LabelTopologyZone, map[string]string{"app": "none"})
 		world.Pending(p, 1)
 		w := Load(nil, snapshot.New(nil, world.Observation(), model.Standing{}, testkit.Policy().Rules))
 		if len(w.classes) != 3 {

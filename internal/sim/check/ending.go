@@ -43,7 +43,7 @@ func drained(j *Judge, e *Event) {
 }
 
 // outdone reports whether the cloud made a machine of what a write takes back, after the picture by which that was
-// decided: one that ends others in its place does what nobody could know.
+// decided: one that ends others in its place does what could not be known.
 func (t *truth) outdone(w *write) bool {
 	return w != nil && w.Verb == Cancel && slices.ContainsFunc(sorted(t.machines), func(id string) bool {
 		m := t.machines[id]

@@ -75,9 +75,9 @@ func (j *Judge) TriesAgain() bool {
 const reservedForMove = "ReservedForMove"
 
 // MovesOn reports whether pods were evicted a short while ago that had been evicted before, and were left alone since:
-// what is held back so that no pod is moved too often within an hour comes late, when that hour is over. So does a move whose nodes leave one
-// after the other, each within its patience; and the first for which something is bought in peace, since one that
-// cannot be brought to its end may have begun before that, and kept others waiting.
+// what is held back so that no pod is moved too often within an hour comes late, when that hour is over. So does a
+// move whose nodes leave one after the other, each within its patience; and the first for which something is bought in
+// peace, since one that cannot be brought to its end may have begun before that, and kept others waiting.
 func (j *Judge) MovesOn() bool {
 	const long = 30 * time.Minute
 	t := &j.truth
@@ -95,7 +95,8 @@ func (j *Judge) MovesOn() bool {
 			continue
 		}
 		since := j.since(p.evictions[n-1])
-		if p.evictions[n-1].Sub(p.evictions[n-2]) >= long && since < long || since >= time.Hour && since < time.Hour+waitsLong {
+		rested := p.evictions[n-1].Sub(p.evictions[n-2]) >= long
+		if rested && since < long || since >= time.Hour && since < time.Hour+waitsLong {
 			return true
 		}
 	}

@@ -39,7 +39,7 @@ func atMost(j *Judge, e *Event) {
 		j.test(t.poolSize(g.pool)+more <= p.max, e, g.pool, "it has %d of at most %d", t.poolSize(g.pool)+more, p.max)
 	}
 	if t.raised || w == nil || t.unread(w) || t.on(readsLie) || j.since(t.since[readsLie]) < settled {
-		return // how much there is nobody could know
+		return // how much there is could not be known
 	}
 	nodes, cpu, memory := t.size()
 	nodes, cpu, memory = nodes+more, cpu+int64(more)*g.cpu, memory+int64(more)*g.memory
