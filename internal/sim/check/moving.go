@@ -203,14 +203,18 @@ func housed(j *Judge, e *Event) {
 	}
 }
 
-// boughtFor holds a growth against the pods that came for evicted ones from nodes of the same group.
+// boughtFor holds a growth against the pods that came for evicted ones from nodes of the same group. One of a group over
+// several zones may come where a pod may be that depends on others, and could not go back to the zone that it left.
 func boughtFor(j *Judge, e *Event) {
 	t := &j.truth
+	g := t.groups[e.Group]
 	moved, others, from := 0, 0, ""
 	for _, uid := range sorted(t.pods) {
 		p := t.pods[uid]
 		switch {
 		case p.node != "" || p.class != e.Class || p.own:
+		case p.coupled && g != nil && g.varies:
+			others++
 		case p.from != nil && p.from.group == e.Group && !p.from.withheld && !p.from.hurried && t.calm(p.from.at) &&
 			j.since(p.from.at) <= j.flags.DelayAfterAdd+j.flags.UnneededTime:
 			moved, from = moved+1, p.from.node
