@@ -88,7 +88,8 @@ func (g *Group) loseInstances(f *Fold, pg *provider.Group) {
 // has shown that instance since then. It may have gone with its node, before that change, and what comes in its place
 // be what was asked for by it.
 func (g *Group) retargeted(f *Fold, pg *provider.Group, u *model.Unit) time.Time {
-	if t := pg.TargetSince; g.before.Before(u.Since) && t.After(u.Since) && !t.After(f.Seen.Now) {
+	began := model.Latest(u.Since, u.Exists) // of one that lost its node the latter, when that was
+	if t := pg.TargetSince; g.before.Before(began) && t.After(began) && !t.After(f.Seen.Now) {
 		return t
 	}
 	return time.Time{}

@@ -475,6 +475,31 @@ func TestALossBehindAnOldPicture(t *testing.T) {
 	}
 }
 
+// TestALossBehindALeadersEnd: a machine that lost its node is ended while no process leads, and the target was changed:
+// what comes after it was asked for then, and is not what comes late for that machine.
+func TestALossBehindALeadersEnd(t *testing.T) {
+	s := bought(t, 1)
+	s.minute = 1
+	name := s.instance()
+	s.at(1)
+	s.node(name, corev1.ConditionTrue, s.now())
+	s.at(2)
+	s.nodes = nil
+	s.at(4)
+	s.at(9)
+	s.restart()
+	s.target, s.since, s.instances = 2, t0.Add(10*time.Minute), nil
+	s.minute = 10.5
+	s.instance()
+	s.instance()
+	for _, at := range []struct{ minute, late int }{{11, 0}, {20, 0}, {24, 0}, {26, 2}} {
+		g := s.at(float64(at.minute))
+		if _, late := units(g); late != at.late {
+			t.Errorf("minute %d: %d given up, not %d", at.minute, late, at.late)
+		}
+	}
+}
+
 // TestStraysAreUnready: nodes that are not ready count on when an answer of the cloud lacks their instances.
 func TestStraysAreUnready(t *testing.T) {
 	s := newStage(t, 10)

@@ -18,6 +18,8 @@ var table = []mutant{
 	{"L3: what is asked for comes late for a machine that was gone before", "internal/growth/life.go", unit,
 		`u.Start(e.From)
 	case AskedAgain`, `case AskedAgain`},
+	{"L3: it does, where a leader's end hid the change of the target", "internal/growth/progress.go", unit,
+		`model.Latest(u.Since, u.Exists)`, `u.Since`},
 	{"L2: a growth of unknown end counts as refused", "internal/growth/calls.go", unit | play | worlds,
 		`} else if o.Err != nil && !unknown {`, `} else if o.Err != nil {`},
 	{"L2: a removal of unknown end is believed", "internal/growth/calls.go", unit,
