@@ -148,31 +148,40 @@ func playRandom(t *testing.T, seed uint64, tell bool,
 	return moves, rested(w)
 }
 
-// aWhile is how long a world plays on that is not at rest for now.
-const aWhile = 5 * time.Minute
+// A world that is not at rest for now is looked at again after a while, for so long at most.
+const (
+	aWhile = 5 * time.Minute
+	aDay   = 24 * time.Hour
+)
 
-// comesToRest plays a world on in peace, and says what keeps it from being at rest then.
+// comesToRest plays a world on in peace, and says what keeps it from being at rest then. Where delays follow each
+// other, moves are given up one after the other, or a budget lets one node go each half hour, rest comes after hours. It
+// must last then: a world that turns in circles is at rest now and then. It need not where something is tried again,
+// held back or renewed without end, each at a time of its own.
 func comesToRest(w *world, within time.Duration) ([]string, error) {
 	w.Peace()
 	if err := w.Run(within); err != nil {
 		return nil, err
 	}
-	lacking := w.Unrest()
-	// Classes of pods that are tried again do so at times of their own: some tries end while others
-	// are under way. Between them all there is rest once. A budget may let one node go each half hour, and a delay after
-	// each removal not many more.
-	left := within
-	if w.judge.HeldBack() || w.judge.Renews() || w.judge.Paced() {
-		left = 24 * time.Hour
+	lacking, renews := w.Unrest(), w.judge.Renews()
+	calm := within
+	if len(lacking) > 0 {
+		calm = 0
 	}
-	for ; len(lacking) > 0 && left > 0; left -= aWhile {
-		if !w.judge.TriesAgain() && !w.judge.MovesOn() && !w.judge.HeldBack() && !w.judge.Paced() {
-			break
+	for left := aDay; calm < within; left -= aWhile {
+		if left <= 0 {
+			return append(lacking, fmt.Sprintf("for %s it was at rest for a while only, now for %s", aDay, calm)), nil
 		}
 		if err := w.Run(aWhile); err != nil {
 			return nil, err
 		}
-		lacking = w.Unrest()
+		if lacking = w.Lacks(); len(lacking) > 0 {
+			calm = 0
+			continue
+		}
+		if calm += aWhile; renews || w.judge.TriesAgain() || w.judge.HeldBack() {
+			break
+		}
 	}
 	return lacking, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,10 +15,15 @@ import (
 
 // Unrest is what keeps the world from being at rest, which it must come to some time after all faults
 // have ended. It is empty if nothing does.
-func (w *world) Unrest() (lacking []string) {
+func (w *world) Unrest() []string { return w.judged(w.judge.AtRest) }
+
+// Lacks is Unrest for now: the world may be at rest for a while only.
+func (w *world) Lacks() []string { return w.judged(w.judge.Lacks) }
+
+func (w *world) judged(rests func(at time.Time) []check.Breach) (lacking []string) {
 	w.tellFits()
 	w.judge.tellVerdicts()
-	for _, b := range w.judge.AtRest(w.now) {
+	for _, b := range rests(w.now) {
 		lacking = append(lacking, b.String())
 	}
 	return lacking

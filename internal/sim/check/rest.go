@@ -36,9 +36,6 @@ func (t *truth) applyRest(e *Event) {
 		t.mend(e)
 	case Held:
 		t.calls, t.asks, t.open = e.N, e.From, e.To
-		if t.open > 0 {
-			t.moved = e.At
-		}
 	case Rest:
 		reasons := slices.Collect(maps.Values(t.keeps))
 		t.heldBack, t.reserved = slices.Contains(reasons, heldByBudget), slices.Contains(reasons, reservedForMove)
@@ -48,15 +45,22 @@ func (t *truth) applyRest(e *Event) {
 	}
 }
 
-// AtRest asks whether the world is at rest. What is not is no breach yet.
-func (j *Judge) AtRest(at time.Time) (lacking []Breach) {
+// AtRest asks whether the world is at rest. What is not is no breach yet. From a world that is nothing more may come
+// while nothing changes it.
+func (j *Judge) AtRest(at time.Time) []Breach {
+	lacking := j.Lacks(at)
+	if len(lacking) == 0 && !j.truth.heldBack && !j.truth.reserved && !j.truth.peace.IsZero() {
+		j.truth.restful = at
+	}
+	return lacking
+}
+
+// Lacks says what the world lacks for being at rest now, be it for a while.
+func (j *Judge) Lacks(at time.Time) (lacking []Breach) {
 	broken, seen := j.broken, j.seen
 	j.broken, j.seen = nil, map[string]bool{}
 	j.Observe(Event{At: at, What: Rest})
 	lacking, j.broken, j.seen = j.broken, broken, seen
-	if len(lacking) == 0 && !j.truth.heldBack && !j.truth.reserved && !j.truth.peace.IsZero() {
-		j.truth.restful = at
-	}
 	return lacking
 }
 
@@ -73,54 +77,6 @@ func (j *Judge) TriesAgain() bool {
 }
 
 const reservedForMove = "ReservedForMove"
-
-// MovesOn reports whether pods were evicted a short while ago that had been evicted before, and were left alone since:
-// what is held back so that no pod is moved too often within an hour comes late, when that hour is over. So does a
-// move whose nodes leave one after the other, each within its patience; and the first for which something is bought in
-// peace, since one that cannot be brought to its end may have begun before that, and kept others waiting.
-func (j *Judge) MovesOn() bool {
-	const long = 30 * time.Minute
-	t := &j.truth
-	if t.open > 0 || j.since(t.moved) <= 2*quietFor {
-		return true // it has an end of its own, and what is asked for then has its time
-	}
-	// Its patience begins when all that it bought is ready, and what was kept for it has its own time after that.
-	began := later(t.removed[""], t.firstForMove())
-	if t.moving && j.since(began) < j.flags.ProvisionTime+j.flags.MovePatience+j.flags.UnneededTime+j.tolerance() {
-		return true
-	}
-	for _, p := range t.pods {
-		n := len(p.evictions)
-		if n < 2 {
-			continue
-		}
-		since := j.since(p.evictions[n-1])
-		rested := p.evictions[n-1].Sub(p.evictions[n-2]) >= long
-		if rested && since < long || since >= time.Hour && since < time.Hour+waitsLong {
-			return true
-		}
-	}
-	return false
-}
-
-// Paced reports whether a delay after the last removal holds the next one, which then takes its time: it may take hours
-// until all nodes have gone that nothing needs, one after the other.
-func (j *Judge) Paced() bool {
-	last, delay := j.truth.removed[""], j.flags.DelayAfterDelete
-	return delay > 0 && !last.IsZero() && j.since(last) <= delay+waitsLong
-}
-
-// firstForMove is when nodes were first bought for pods of others that go, since the last fault; zero if none were.
-func (t *truth) firstForMove() (first time.Time) {
-	for _, g := range t.groups {
-		for _, o := range g.growths {
-			if len(o.claims) == 0 && !t.peace.IsZero() && o.at.After(t.peace) && (first.IsZero() || o.at.Before(first)) {
-				first = o.at
-			}
-		}
-	}
-	return first
-}
 
 // Moves are how many pods were evicted, from how many nodes, and how many of those that came for them had
 // no place after a minute, although nothing else changed.

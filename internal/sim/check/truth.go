@@ -66,7 +66,6 @@ type truth struct {
 	sets        sets
 	moving      bool      // nodes may go for others, which are bought first
 	open        int       // moves that are under way, as told
-	moved       time.Time // when some were last told of
 	due         time.Time // when a node was last seen that is to be replaced whatever that costs
 }
 
