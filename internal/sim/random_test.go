@@ -155,8 +155,8 @@ const (
 )
 
 // comesToRest plays a world on in peace, and says what keeps it from being at rest then. Where delays follow each
-// other, moves are given up one after the other, or a budget lets one node go each half hour, rest comes after hours. It
-// must last then: a world that turns in circles is at rest now and then. It need not where something is tried again,
+// other, moves are given up one after the other, or a budget lets one node go each half hour, rest comes after hours.
+// It must last then: a world that turns in circles is at rest now and then. It need not where something is tried again,
 // held back or renewed without end, each at a time of its own.
 func comesToRest(w *world, within time.Duration) ([]string, error) {
 	w.Peace()
