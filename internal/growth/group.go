@@ -110,8 +110,8 @@ type Group struct {
 	asks     []model.Ask
 	machines map[provider.InstanceID]*machine
 	records  []*machine // by index of the last picture's instances
-	// away are machines that pictures lack and whose loss of a node was no removal of it. They count for nothing,
-	// and are forgotten once their time to register is over.
+	// away are machines without a node that pictures lack and that we have not removed. They count for nothing, and are
+	// forgotten after a while.
 	away map[provider.InstanceID]*machine
 	// before is the AsOf of the picture that was last taken in with the group in it, and
 	// Skew how far the cloud's clock was off when it dated the newest machine, at skewAt.
@@ -162,7 +162,7 @@ func (g *Group) Begin() {
 func (g *Group) Fill(f *Fold, pg *provider.Group) {
 	g.records = g.records[:0]
 	maps.DeleteFunc(g.away, func(_ provider.InstanceID, in *machine) bool {
-		return !f.Seen.Now.Before(in.deadline.From(in.since).Add(f.Rules.Provision(pg)))
+		return !f.Seen.Now.Before(in.forgotten(f.Rules.Provision(pg)))
 	})
 	for i := range pg.Instances {
 		id, created := pg.Instances[i].ID, pg.Instances[i].Created
@@ -187,7 +187,7 @@ func (g *Group) Fill(f *Fold, pg *provider.Group) {
 		}
 		if g.stray(f, in); in.state != model.StateBeingDeleted {
 			g.withoutNode(f, in)
-			g.leave(id, in)
+			g.leave(f, id, in)
 		}
 		return true
 	})
@@ -204,11 +204,12 @@ func (g *Group) listed(id provider.InstanceID, created time.Time) *machine {
 	return in
 }
 
-// leave remembers a machine without its node that pictures lack: they may be wrong, and another machine is asked for
-// in its place. Listed again, it must not pass for that one, whose time has run before.
-func (g *Group) leave(id provider.InstanceID, in *machine) {
-	if in.leftWithoutNode() || in.tie == strayed && in.removed.IsZero() {
-		g.away[id] = in
+// leave remembers a machine without a node that pictures lack: they may be wrong, and another machine is asked for
+// in its place. Listed again, it must not pass for that one, whose time has run before; nor for one that was made just
+// now, whose node no older one can be.
+func (g *Group) leave(f *Fold, id provider.InstanceID, in *machine) {
+	if in.leftWithoutNode() || (in.tie == strayed || in.tie == unbound) && in.removed.IsZero() {
+		in.left, in.asked, g.away[id] = f.Seen.Now, false, in // its unit has none now
 	}
 }
 

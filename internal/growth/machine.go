@@ -33,6 +33,7 @@ type machine struct {
 	// counted: the target counts the node. ends: the node goes since its machine does.
 	counted, ends bool
 
+	left  time.Time // when pictures began to lack it
 	dated time.Time // when it was made, by the cloud's word; zero: it gives none
 	first time.Time // when it was first seen; zero: not yet
 	least time.Time // it cannot be older: the picture before that lacked it; zero: unknown
@@ -59,6 +60,22 @@ func (in *machine) readySince(f *Fold) time.Time {
 		return at
 	}
 	return f.Seen.Now
+}
+
+// mostUnlisted is for how long the answers of a cloud may lack a machine that runs.
+const mostUnlisted = 6 * time.Hour
+
+// forgotten is when a machine is forgotten that pictures lack. One that has lost its node may be anything once its
+// time to register is over. Of others the age must be known for as long as they may be listed again: a node that is
+// there may be theirs under another id, and is not if it is older. Without a date, another machine may have the id.
+func (in *machine) forgotten(provision time.Duration) time.Time {
+	switch {
+	case in.leftWithoutNode():
+		return in.deadline.From(in.since).Add(provision)
+	case in.dated.IsZero():
+		return in.left.Add(provision)
+	}
+	return in.left.Add(max(provision, mostUnlisted))
 }
 
 // leftWithoutNode reports whether a machine has lost its node, and its own removal has not begun.

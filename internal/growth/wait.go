@@ -61,7 +61,7 @@ func (g *Group) unlisted(f *Fold) (n int) {
 		}
 		if in.absent >= forgetAfter {
 			delete(g.machines, id)
-			g.leave(id, in)
+			g.leave(f, id, in)
 		} else {
 			n++
 		}

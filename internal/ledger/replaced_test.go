@@ -238,6 +238,34 @@ func TestAnOlderMachineIsNoReplacement(t *testing.T) {
 	}
 }
 
+// TestAMachineWithoutANodeIsListedAgain: one that has had no node, and that an answer of the cloud lacks, is the same
+// when it is listed again within some hours, however long its time is over. Where the cloud's clock is ahead, only when
+// it was first seen says how old it is, and so whether a node may be its own that nothing is known of.
+func TestAMachineWithoutANodeIsListedAgain(t *testing.T) {
+	for _, c := range []struct {
+		again, older bool
+		away         float64 // for how long it is not listed
+	}{{true, true, 1}, {true, true, 300}, {true, false, 400}, {false, false, 1}} {
+		s := settled(t, 1)
+		s.minute = 1
+		s.grow(1)
+		s.instance(func(in *provider.Instance) { in.Created = t0.Add(time.Hour) })
+		s.at(1)
+		s.at(30)
+		all := s.instances
+		s.instances = all[:1:1]
+		s.at(31)
+		s.at(30 + c.away)
+		s.instances = slices.Clone(all)
+		if !c.again {
+			s.instances[1].Created = t0.Add(90 * time.Minute)
+		}
+		g := s.at(31 + c.away)
+		want(t, "made", g.Waiting[0].Created.Equal(t0.Add(time.Minute)), c.older)
+		want(t, "its time is over", g.Waiting[0].Long, c.older)
+	}
+}
+
 // TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
 // request. It begins again when machines are made again.
 func TestNoTimeRunsWhileNoMachinesAreMade(t *testing.T) {
