@@ -314,11 +314,13 @@ func allMatch(j *Judge, e *Event) {
 	}
 }
 
-// mayHave reports whether a node of no machine stands that could be this one's, under another id: it is as large as
-// those of the group, and not older. Who ended the machine might end a node that runs pods.
+// mayHave reports whether a node stands that could be this machine's, under another id, and of which nothing shows
+// another machine: it is as large as those of the group, and not older. Who ended the machine might end a node that
+// runs pods.
 func (t *truth) mayHave(m *machine, g *group) bool {
 	for _, n := range t.nodes {
-		if n.machine == "" && n.cpu == g.cpu && n.memory == g.memory && !n.made.Add(time.Minute).Before(m.made) {
+		like := n.cpu == g.cpu && n.memory == g.memory
+		if (n.machine == "" || n.drifted) && like && !n.made.Add(time.Minute).Before(m.made) {
 			return true
 		}
 	}
