@@ -108,6 +108,8 @@ var table = []mutant{
 	if f.waits(c) {`, `if f.waits(c) {`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
+	{"a node that waits for a pod that nobody makes takes the room of others", "internal/decide/reserve/lacking.go", unit,
+		`return ok && !r.snap.Now.Before(l.since`, `return ok && l.pod != nil && !r.snap.Now.Before(l.since`},
 	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless
 }`, `return nil
 }`},

@@ -128,10 +128,11 @@ func (r *Room) Lacks(owner types.UID) string {
 	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
 }
 
-// LacksForLong reports whether a controller has a pod that has had no node for longer than a drain waits for one.
+// LacksForLong reports whether a controller has a pod that has had no node for longer than a drain waits for one, or has
+// made none for as long.
 func (r *Room) LacksForLong(owner types.UID) bool {
 	l, ok := r.lacks[owner]
-	return ok && l.pod != nil && !r.snap.Now.Before(l.since.Add(model.Patience))
+	return ok && !r.snap.Now.Before(l.since.Add(model.Patience))
 }
 
 // MadeUp are the controllers that have made a pod since the last of theirs was evicted, sorted. The youngest pods go
@@ -204,9 +205,11 @@ func lacking(s *model.Snapshot, all map[types.UID]*made) (out map[types.UID]lack
 		if m.ending || d.Came || model.CameAfter(m.youngest, d.Last) {
 			continue // some controllers make the next one when the last has ended
 		}
-		if due := d.Last.Add(arrives); !s.Now.Before(due) {
-			out[owner] = lack{since: d.Last}
-		} else {
+		due := d.Last.Add(arrives)
+		if !s.Now.Before(due) {
+			out[owner], due = lack{since: d.Last}, d.Last.Add(model.Patience)
+		}
+		if s.Now.Before(due) {
 			at(due)
 		}
 	}

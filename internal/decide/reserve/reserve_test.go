@@ -134,6 +134,7 @@ begun: on a; begun moves web-000001, none has come since 10s ago
 drafts: on a
 leaving: on a
 web lacks: no pod has come for one that was evicted at 23:59:50
+due in 1m50s
 `},
 	{name: "its controller still has time: nothing is lacking, and the plan is looked at again then",
 		cluster: `
