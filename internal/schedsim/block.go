@@ -23,6 +23,7 @@ func (w *World) roomier(i int) {
 		w.blocks = append(w.blocks, block{})
 	}
 	w.blocks[i/blockSize].add(&w.nodes[i])
+	w.made++
 }
 
 // mayTake reports whether some node of a block, of the given sets, may have room for a class.

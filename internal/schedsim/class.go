@@ -62,7 +62,7 @@ type traits struct {
 	required  nodeaffinity.RequiredNodeAffinity
 
 	shown  *framework.PodInfo // once the plugins had to see it
-	static string             // statics, once asked for
+	family *family
 }
 
 // amounts are resources as they are counted: CPU in thousandths, memory and ephemeral storage in
@@ -73,9 +73,9 @@ type amounts struct {
 	ext                          []model.Amount
 }
 
-func newTraits(m *model.Class) *traits {
+func newTraits(m *model.Class, f *family) *traits {
 	t := &traits{
-		pod: m.Spec.Pod, labels: m.Labels, spec: &m.Spec.Pod.Spec,
+		pod: m.Spec.Pod, labels: m.Labels, spec: &m.Spec.Pod.Spec, family: f,
 		terminating: m.Terminating, unsupported: m.Spec.Unsupported, refused: model.Unsupported,
 	}
 	t.request = amountsOf(m.Spec.Requests)
@@ -89,6 +89,7 @@ func newTraits(m *model.Class) *traits {
 	t.readTerms()
 	t.readTopology()
 	ports, volumes := len(t.spec.Containers[0].Ports) > 0, len(t.spec.Volumes) > 0
+	t.readVolumes()
 	if readsHostname(t.spec) {
 		t.readsHost, t.required = true, nodeaffinity.GetRequiredNodeAffinity(t.pod)
 	}
@@ -97,8 +98,12 @@ func newTraits(m *model.Class) *traits {
 	}
 	t.plain = !ports && !volumes && !t.readsHost
 	t.carries = !ports && volumes && !t.readsHost
-	t.inline = slices.ContainsFunc(t.spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim == nil })
 	return t
+}
+
+// readVolumes is what no other of the family need have.
+func (t *traits) readVolumes() {
+	t.inline = slices.ContainsFunc(t.spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim == nil })
 }
 
 // readTerms parses what the class selects other pods by.
@@ -155,8 +160,8 @@ func (t *traits) readTopology() {
 // statics names what the plugins that look at a node's shape alone may read of the class: all of its spec but what
 // only others read.
 func (t *traits) statics() string {
-	if t.static != "" {
-		return t.static
+	if t.family.static != "" {
+		return t.family.static
 	}
 	spec := *t.spec
 	spec.Volumes, spec.TopologySpreadConstraints, spec.Overhead = nil, nil, nil
@@ -169,16 +174,8 @@ func (t *traits) statics() string {
 	c := spec.Containers[0]
 	c.Resources, c.Ports = corev1.ResourceRequirements{}, nil
 	spec.Containers = append([]corev1.Container{c}, spec.Containers[1:]...)
-	t.static = string(marshalled(&spec))
-	return t.static
-}
-
-func marshalled(spec *corev1.PodSpec) []byte {
-	raw, err := spec.Marshal()
-	if err != nil {
-		panic("schedsim: marshal a pod spec: " + err.Error()) // the catalog has done so before
-	}
-	return raw
+	t.family.static = string(marshalled(nil, &spec))
+	return t.family.static
 }
 
 // refusal is the answer of all nodes to a class for which no verdict can be given,

@@ -103,13 +103,16 @@ func (w *World) bind(prev *World) {
 	s := w.snap
 	w.known = make(map[string]*traits, len(s.Classes))
 	w.classes = make([]class, len(s.Classes))
+	f := families{first: map[string]*traits{}}
 	for i := range s.Classes {
 		var t *traits
 		if prev != nil {
 			t = prev.known[s.Classes[i].Key]
 		}
 		if t == nil {
-			t = newTraits(&s.Classes[i])
+			t = f.traits(&s.Classes[i])
+		} else if name := t.family.name; name != "" && f.first[name] == nil {
+			f.first[name] = t
 		}
 		if t.refused == model.FilterPanicked {
 			w.panicked = append(w.panicked, Panicked{model.ClassID(i), t.unsupported})

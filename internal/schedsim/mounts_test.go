@@ -278,7 +278,9 @@ func drawStorage(t *rapid.T) *testkit.Cluster {
 	c.AddNode(testkit.Node("bare", "4", "16Gi", nil), "")
 	for i := range rapid.IntRange(2, 7).Draw(t, "pods") {
 		labels := map[string]string{"app": "db"}
-		p := testkit.Pod("default", fmt.Sprintf("db-%d", i), "100m", "", labels)
+		p := testkit.Pod(rapid.SampledFrom([]string{"default", "default", "default", "other"}).Draw(t, "namespace"),
+			fmt.Sprintf("db-%d", i), "100m", "",
+			map[string]string{"app": rapid.SampledFrom([]string{"db", "db", "db", "web"}).Draw(t, "app")})
 		switch rapid.IntRange(0, 9).Draw(t, "coupling") {
 		case 0:
 			testkit.Apart(p, corev1.LabelHostname, labels)

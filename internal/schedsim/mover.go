@@ -313,7 +313,10 @@ func (w *World) vacate(i int, pods []model.Batch) {
 func (w *World) Vacate(id Node, pods []model.Batch) { w.vacate(int(id), pods) }
 
 // Shut keeps pods off a node, and Reopen lets them onto one that is ready again.
-func (w *World) Shut(id Node) { w.save(int(id)).kind = ghost }
+func (w *World) Shut(id Node) {
+	w.save(int(id)).kind = ghost
+	w.made++
+}
 
 // ShutReturning keeps pods off the nodes that could be had back.
 func (w *World) ShutReturning() {

@@ -17,7 +17,7 @@ import (
 // them. The verdict costs as much as the class has terms. It is that of the scheduler's PodTopologySpread
 // and InterPodAffinity plugins, in their words; property tests compare it with theirs.
 type outlook struct {
-	class   *class
+	class   *class // or another of its family
 	spread  []skew
 	affine  []*counter // of the pods that match all of its affinity terms, by the terms' keys
 	seeds   bool       // its own pods match them, too: the first may go anywhere
@@ -67,6 +67,10 @@ func (w *World) outlook(c model.ClassID) *outlook {
 		return o
 	}
 	class, before := w.class(c), w.bonds.steps
+	if o := w.outlookOf[class.family]; o != nil && !class.asks {
+		w.outlooks[c] = o
+		return o
+	}
 	b, t := w.bonds, w.counters
 	o := &outlook{class: class, ownHosts: b.apart == host, regions: w.regions(class.keys)}
 	everywhere := func(key string) *scope { return t.scope(w, key, nil, "") }
@@ -104,6 +108,9 @@ func (w *World) outlook(c model.ClassID) *outlook {
 		return c.scope.topology.key != corev1.LabelHostname
 	})
 	w.outlooks[c] = o
+	if !class.asks {
+		w.outlookOf[class.family] = o
+	}
 	w.Looked(b.steps - before)
 	return o
 }

@@ -201,9 +201,13 @@ func (s *byDomain) run(on NodeSet) {
 		for s.out.Left > 0 && !s.exhausted() && s.one() {
 		}
 	}
+	s.leaveRegions(on)
 }
 
 func (s *byDomain) findRegions(on NodeSet) {
+	if s.takeRegions(on) {
+		return
+	}
 	at := map[int32]int{}
 	find := func(d int32) *region {
 		i, ok := at[d]

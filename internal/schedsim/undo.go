@@ -77,6 +77,7 @@ func (w *World) forget(i int) {
 	}
 	w.account(i, -1)
 	w.nodes[i].gone = true
+	w.made++ // its number may be another's
 }
 
 // account adds a node's pods to, or takes them from, what is counted over the

@@ -28,17 +28,22 @@ type World struct {
 	shapes  []shape
 	nodes   []node
 	blocks  []block // of nodes
+	made    int     // how often room was made, or a node became another
+	varied  bool    // some group has variants
+	// searches are those of byDomain.
+	searches map[searched]search
 	// ownNames: the hostname label of each node of the snapshot is the node's name.
 	ownNames bool
 	log      []change
 	epoch    uint32 // of the mark that changes are saved under
 	epochs   uint32 // how many there were
-	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and
-	// regionsBy by their keys.
+	// counters follow every change; outlooks are by class, nil where nothing has asked yet, and shared
+	// by families; regionsBy are by their keys.
 	counters  *counters
 	hides     bool  // nodes on their way that have not registered do not count for now
 	coming    []int // those nodes
 	outlooks  []*outlook
+	outlookOf map[*family]*outlook
 	regionsBy map[string]*regions
 	// static holds the verdict of the plugins that look at a shape alone, [class][shape]; nil where
 	// nothing has asked yet. Classes that are the same to them share a row, by traits.statics.
@@ -176,11 +181,12 @@ func Load(prev *World, s *model.Snapshot) *World {
 	}
 	w := &World{
 		snap: s, filters: f, regionsBy: map[string]*regions{}, lacks: map[model.ClassID]*rejection{},
-		claims:  map[string]int{},
+		claims: map[string]int{}, searches: map[searched]search{}, outlookOf: map[*family]*outlook{},
 		daemons: map[model.ShapeID][]int{}, alike: map[daemonsKey]model.ShapeID{}, daemonsMay: map[string][]int{},
 		mounts: map[mount]bool{}, onSites: map[kindOnSite]*rejection{},
 		landings: map[int]*Landing{}, apart: map[avoided]bool{},
 	}
+	w.varied = slices.ContainsFunc(s.Groups, func(g model.Group) bool { return len(g.Variants) > 0 })
 	f.stage.claims = w.claims
 	f.stage.promised = nil
 	w.bind(prev)
