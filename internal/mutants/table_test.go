@@ -642,6 +642,10 @@ var table = []mutant{
 		`room -= w.filters.claimKinds().attached[n.name]`, `room -= 0`},
 	{"volumes of other pods take no room", "internal/schedsim/mounts.go", unit,
 		`room -= len(w.classes[b.Class].spec.Volumes)`, `room -= 0`},
+	{"a load has two pods of a class that is one a node", "internal/schedsim/place.go", unit,
+		`		count = 1
+	}`, `		count += 0
+	}`},
 	{"a search goes on over nodes that have gone", "internal/schedsim/family.go", unit,
 		`|| found.made != s.w.made {`, `{`},
 	{"a search goes on over nodes that are undecided", "internal/schedsim/family.go", unit, ` || w.varied {`, ` {`},

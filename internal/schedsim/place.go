@@ -309,6 +309,10 @@ type packer struct {
 	rest   []int
 	blocks []least // of what is wanted
 	last   load    // whose lists the next one takes
+	// bare: no plugin has a say in what is wanted, so that loads need no node of the world; empty is a new node, and
+	// node the one that is filled.
+	bare        bool
+	empty, node node
 	// cpu and memory are what all that is left requests.
 	cpu, memory float64
 }
@@ -329,9 +333,14 @@ func (k *packer) pack(max int) Packing {
 	p := Packing{Template: k.t}
 	k.rest = make([]int, len(k.want))
 	placed := make([]int, len(k.want))
+	k.empty.free, k.bare = k.w.shapes[k.t.Shape].total, true
+	for _, b := range k.t.Pods {
+		k.empty.free.take(&k.w.classes[b.Class], int64(b.Count))
+	}
 	for i, b := range k.want {
 		if k.w.Bulk(b.Class) && k.w.fitsShape(b.Class, k.t.Shape) && !k.w.unmounted(b.Class, k.t.Shape) {
 			k.keep(i, b.Count)
+			k.bare = k.bare && k.w.classes[b.Class].plain
 		}
 	}
 	k.blocks = k.smallest()
@@ -375,41 +384,62 @@ func (k *packer) keep(i, count int) {
 
 // load fills a new node, each class in turn with as many as fit, less some of each. The next call takes its lists.
 func (k *packer) load(fewer map[int]int) load {
-	w := k.w
-	m := w.Mark()
-	defer w.Undo(m)
-	id := int(w.AddNodes(k.t, 1))
-	before := w.nodes[id].free
+	w, n, id := k.w, &k.node, -1
+	if k.bare {
+		n.free, n.batches = k.empty.free, append(n.batches[:0], k.t.Pods...)
+	} else {
+		m := w.Mark()
+		defer w.Undo(m)
+		id = int(w.AddNodes(k.t, 1))
+		n = &w.nodes[id]
+	}
 	l := load{pods: k.last.pods[:0], of: k.last.of[:0]}
 	for i := 0; i < len(k.want); i++ {
-		if i%blockSize == 0 && !k.blocks[i/blockSize].mayFit(&w.nodes[id].free) {
+		if i%blockSize == 0 && !k.blocks[i/blockSize].mayFit(&n.free) {
 			i += blockSize - 1
 			w.Looked(1)
 			continue
 		}
 		b, most := k.want[i], k.rest[i]
-		if most == 0 || !w.classes[b.Class].fits(&w.nodes[id].free) || w.blocked(b.Class, &w.nodes[id]) {
+		if most == 0 || !w.classes[b.Class].fits(&n.free) || w.blocked(b.Class, n) {
 			continue
 		}
 		if less := fewer[i]; less > 0 {
-			if most = min(most, w.classes[b.Class].count(&w.nodes[id].free)) - less; most < 1 {
+			if most = min(most, w.classes[b.Class].count(&n.free)) - less; most < 1 {
 				continue
 			}
 		}
-		n, no := w.fill(b.Class, id, most)
+		count, no := 0, yes
+		if k.bare {
+			count = k.fill(b.Class, most)
+		} else {
+			count, no = w.fill(b.Class, id, most)
+		}
 		switch {
-		case n > 0:
-			l.pods, l.of = append(l.pods, model.Batch{Class: b.Class, Count: n}), append(l.of, i)
+		case count > 0:
+			l.pods, l.of = append(l.pods, model.Batch{Class: b.Class, Count: count}), append(l.of, i)
 		case no != nil && unbindable(no.reason):
 			w.mounts[mount{b.Class, w.site(k.t.Shape)}] = false
 			k.keep(i, -k.rest[i])
 		}
 	}
 	if k.fuller {
-		l.used = k.used(&before, &w.nodes[id].free)
+		l.used = k.used(&k.empty.free, &n.free)
 	}
 	k.last = l
 	return l
+}
+
+// fill is World.fill for a class that amounts and the pods beside it let in, whatever the plugins.
+func (k *packer) fill(c model.ClassID, most int) int {
+	class := k.w.class(c)
+	count := min(most, class.count(&k.node.free))
+	if class.alone {
+		count = 1
+	}
+	k.node.free.take(class, int64(count))
+	k.node.batches = append(k.node.batches, model.Batch{Class: c, Count: count})
+	return count
 }
 
 // used is the share taken of CPU or memory, of that which all that is left wants
