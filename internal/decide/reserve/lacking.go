@@ -128,8 +128,8 @@ func (r *Room) Lacks(owner types.UID) string {
 	return fmt.Sprintf("pod %s, which came for an evicted one, has had no node since %s", l.pod.name(r.snap), at)
 }
 
-// LacksForLong reports whether a controller has a pod that has had no node for longer than a drain waits for one, or has
-// made none for as long.
+// LacksForLong reports whether a controller has a pod that has had no node for longer than a drain waits for one, or
+// has made none for as long.
 func (r *Room) LacksForLong(owner types.UID) bool {
 	l, ok := r.lacks[owner]
 	return ok && !r.snap.Now.Before(l.since.Add(model.Patience))
