@@ -108,7 +108,7 @@ var table = []mutant{
 	if f.waits(c) {`, `if f.waits(c) {`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
-	{"a node that waits for a pod that nobody makes takes the room of others", "internal/decide/reserve/lacking.go", unit,
+	{"a node that waits for a pod that does not come takes the room of others", "internal/decide/reserve/lacking.go", unit,
 		`return ok && !r.snap.Now.Before(l.since`, `return ok && l.pod != nil && !r.snap.Now.Before(l.since`},
 	{"the pods of a drain may be homeless", "internal/removal/next.go", unit, `return v.Homeless
 }`, `return nil
@@ -349,6 +349,8 @@ var table = []mutant{
 		`f.World.ShutReturning()`, `_ = f.World`},
 	{"M5: a move counts on the room of nodes that nothing needs", "internal/decide/replace/replace.go", unit,
 		`f.Search.ShutUnneeded()`, `_ = f.Search`},
+	{"M5: a move to what is there needs one order of its pods", "internal/decide/replace/replace.go", unit,
+		`left = f.bindEvenly(pods)`, `f.bindEvenly(pods)`},
 	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,
 		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
 	{"M5: spot capacity that comes for a move counts as any other", "internal/decide/replace/replace.go", unit,
