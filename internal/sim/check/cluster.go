@@ -240,13 +240,7 @@ func (t *truth) applyNode(e *Event) {
 			t.lose(n.pods, e.At)
 		}
 		if m != nil && n.ready {
-			if g := t.groups[m.group]; g != nil && m.made.After(g.failures.said) {
-				f := g.failures
-				if g.failures = (failures{}); t.process == "" {
-					// A later process need not know that it makes machines again, and lets it rest for longer.
-					g.failures = failures{most: f.most, longest: f.longest, known: f.known}
-				}
-			}
+			t.makesAgain(m)
 		}
 		if n.ready && m != nil && m.unit != nil && m.unit.ready.IsZero() {
 			m.unit.over, m.unit.ready, m.unit.node = true, e.At, n.name
@@ -291,6 +285,20 @@ func (t *truth) lose(pods map[string]*pod, at time.Time) {
 		if w := t.workloads[p.workload]; w != nil {
 			w.lost = at
 		}
+	}
+}
+
+// makesAgain takes in that a machine's node is ready, and ends what its group rests from, if that was before. A later
+// process need not know of it, and lets the group rest for longer. Nor does a machine show it that was asked for
+// before.
+func (t *truth) makesAgain(m *machine) {
+	g := t.groups[m.group]
+	if g == nil || !m.made.After(g.failures.said) {
+		return
+	}
+	f := g.failures
+	if g.failures = (failures{}); t.process == "" || m.unit == nil || !m.unit.growth.at.After(f.said) {
+		g.failures = failures{said: f.said, most: f.most, longest: f.longest, known: f.known}
 	}
 }
 
