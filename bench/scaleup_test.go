@@ -148,6 +148,7 @@ func BenchmarkScaleUp(b *testing.B) {
 		{"C3-unbound", func() *testkit.Cluster { return sets(4000, false, false) }, false},
 		{"C3-zoned", func() *testkit.Cluster { return sets(4000, true, false) }, false},
 		{"C3-spread", func() *testkit.Cluster { return sets(4000, false, true) }, false},
+		{"C3-limited", func() *testkit.Cluster { return limitedSets(4000, 25) }, false},
 		{"C4", func() *testkit.Cluster { return distinct(10000) }, false},
 		{"C5", func() *testkit.Cluster { return unplaceable(5000, 200) }, false},
 		{"C6-groups", func() *testkit.Cluster { return manyGroups(1600) }, false},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/plimsoll-dev/plimsoll/internal/testkit"
 )
@@ -107,6 +108,16 @@ func sets(pods int, bound, spread bool) *testkit.Cluster {
 					{Key: zone, Operator: corev1.NodeSelectorOpIn, Values: []string{string(rune('a' + i%3))}}}}}}}
 		}
 		c.Pending(p, 1)
+	}
+	return c
+}
+
+// limitedSets is pods of a StatefulSet with a claim each, and nodes that attach only so many volumes.
+func limitedSets(pods int, most int32) *testkit.Cluster {
+	c := sets(pods, false, false)
+	for i := range c.Groups {
+		c.Groups[i].Template.CSINode = &storagev1.CSINode{Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+			{Name: "example.com/disk", Allocatable: &storagev1.VolumeNodeResources{Count: &most}}}}}
 	}
 	return c
 }

@@ -640,10 +640,12 @@ var table = []mutant{
 		` || k.meant[claim.Namespace+"/"+claim.Name],`, `,`},
 	{"who uses a claim is forgotten over its kind", "internal/schedsim/mounts.go", unit,
 		`return w.claims[key] > 0`, `return w.claims[key] < 0`},
-	{"volumes that are attached take no room", "internal/schedsim/mounts.go", unit,
-		`room -= w.filters.claimKinds().attached[n.name]`, `room -= 0`},
-	{"volumes of other pods take no room", "internal/schedsim/mounts.go", unit,
-		`room -= len(w.classes[b.Class].spec.Volumes)`, `room -= 0`},
+	{"volumes that are attached take no room", "internal/schedsim/attach.go", unit,
+		`attached = w.filters.claimKinds().attached[n.name]`, `attached = 0`},
+	{"volumes of other pods take no room", "internal/schedsim/attach.go", unit,
+		`most += len(class.spec.Volumes)`, `most += 0`},
+	{"a volume that two pods share is attached twice", "internal/schedsim/attach.go", unit,
+		`have = slices.Compact(have)`, ``},
 	{"a load has two pods of a class that is one a node", "internal/schedsim/place.go", unit,
 		`		count = 1
 	}`, `		count += 0

@@ -16,8 +16,8 @@ import (
 // This file asks about volumes once for all pods whose claims are equal but for their names, as those of a StatefulSet
 // are. What the plugins say of such volumes on a node has three parts: who uses a claim that one pod may use at a
 // time, how many volumes the node may still attach, and all else, which depends on the kind of the volumes and on the
-// node's site. The third part is shared. Wherever one of the others may have a say, the plugins are asked about the
-// pod itself, so that they alone refuse for it.
+// node's site. The third part is shared, and volumes that are attached are counted. Where one pod uses a claim that
+// no other may use, or where something is mounted that is not counted here, the plugins are asked about the pod itself.
 
 // mounting is what a class's pods mount.
 type mounting struct {
@@ -25,6 +25,7 @@ type mounting struct {
 	// exclusive are those of its claims, by key, that one pod may use at a time.
 	exclusive []string
 	drivers   []string // of its volumes, one for each
+	volumes   []int32  // their numbers, once asked for
 }
 
 // kindOnSite is what the third part is about.
@@ -33,10 +34,11 @@ type kindOnSite struct{ kind, site int32 }
 // overVolumes is what a node has against the volumes of a class. Known is false where the plugins must be asked.
 func (w *World) overVolumes(c model.ClassID, i int) (no *rejection, known bool) {
 	m := w.mounting(c)
-	if m.kind == 0 || !w.attaches(m, i) || slices.ContainsFunc(m.exclusive, func(key string) bool {
-		return w.claims[key] > 0
-	}) {
+	if m.kind == 0 || slices.ContainsFunc(m.exclusive, func(key string) bool { return w.claims[key] > 0 }) {
 		return nil, false
+	}
+	if no, known := w.overAttaching(c, i); no != nil || !known {
+		return no, known
 	}
 	key := kindOnSite{m.kind, w.site(w.nodes[i].shape)}
 	no, known = w.onSites[key]
@@ -51,54 +53,6 @@ func (w *World) overVolumes(c model.ClassID, i int) (no *rejection, known bool) 
 	}
 	w.onSites[key] = no
 	return no, true
-}
-
-// attaches reports whether a node can surely have volumes beside those that it has: it has no limit for their drivers,
-// or one that is above the volumes of all its pods and all attachments, shared or not, and whatever the driver.
-func (w *World) attaches(m *mounting, i int) bool {
-	csi := w.csiOf(i)
-	if csi == nil {
-		return true
-	}
-	room := -1
-	for k := range csi.Spec.Drivers {
-		d := &csi.Spec.Drivers[k]
-		if slices.Contains(m.drivers, d.Name) && d.Allocatable != nil && d.Allocatable.Count != nil {
-			if count := int(*d.Allocatable.Count); room < 0 || count < room {
-				room = max(0, count)
-			}
-		}
-	}
-	if room < 0 {
-		return true
-	}
-	n := &w.nodes[i]
-	room -= len(m.drivers)
-	if n.name != "" {
-		room -= w.filters.claimKinds().attached[n.name]
-	}
-	w.Looked(len(n.batches))
-	for _, b := range n.batches {
-		if w.classes[b.Class].inline {
-			return false // the plugin may not be able to read it
-		}
-		room -= len(w.classes[b.Class].spec.Volumes)
-	}
-	return room >= 0
-}
-
-// csiOf is the CSINode that the plugins find for a node, nil if there is none.
-func (w *World) csiOf(i int) *storagev1.CSINode {
-	n := &w.nodes[i]
-	if n.name != "" {
-		if csi := w.filters.stage.csiNodes[n.name]; csi != nil {
-			return csi
-		}
-	}
-	if n.object != nil {
-		return nil
-	}
-	return w.csiNode(i)
 }
 
 // mounting finds what a class's pods mount, once.
@@ -243,7 +197,7 @@ const inTree = "kubernetes.io/"
 func (k *claimKinds) ofBound(w *World, claim *corev1.PersistentVolumeClaim) (kind int32, driver string) {
 	volume := w.volume(claim.Spec.VolumeName)
 	if claim.Annotations[bindCompleted] == "" || volume == nil || volume.Spec.CSI == nil || readsNames(volume) ||
-		k.picky[volume.Spec.CSI.Driver] {
+		volume.Spec.CSI.VolumeHandle == "" || k.picky[volume.Spec.CSI.Driver] {
 		return 0, ""
 	}
 	k.name = k.name[:0]

@@ -93,6 +93,7 @@ type World struct {
 	mountings     []mounting
 	mountingKnown []bool
 	onSites       map[kindOnSite]*rejection
+	attached      []int32 // memory for overAttaching
 	landings      map[int]*Landing
 	loose         []int // nodes of the snapshot that were undecided when it was loaded
 	apart         map[avoided]bool
