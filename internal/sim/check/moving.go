@@ -204,7 +204,7 @@ func housed(j *Judge, e *Event) {
 }
 
 // boughtFor holds a growth against the pods that came for evicted ones from nodes of the same group. One of a group
-// over several zones may come where a pod may be that depends on others, and could not go back to the zone that it left.
+// over several zones may come where a pod may be that depends on others, and could not go back to the zone it left.
 func boughtFor(j *Judge, e *Event) {
 	t := &j.truth
 	g := t.groups[e.Group]
