@@ -492,3 +492,26 @@ func drawVolume(t *rapid.T, name, class string) *corev1.PersistentVolume {
 	}
 	return p
 }
+
+// TestVolumeThatTwoPodsShareIsAttachedOnce: beside it, there is room for another one.
+func TestVolumeThatTwoPodsShareIsAttachedOnce(t *testing.T) {
+	c, limit := testkit.New(), int32(2)
+	c.AddNode(testkit.Node("n", "16", "16Gi", nil), "")
+	p := testkit.Pod("default", "a", "100m", "", nil)
+	c.Claim(p, "data", false)
+	q := testkit.Pod("default", "b", "200m", "", nil)
+	q.Spec.Volumes = p.Spec.Volumes
+	c.Bound(p, 1, "n")
+	c.Bound(q, 1, "n")
+	own := testkit.Pod("default", "c", "300m", "", nil)
+	c.Claim(own, "other", false)
+	c.Pending(own, 1)
+	c.Volumes.CSINodes = []*storagev1.CSINode{{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+			Name: "example.com/disk", NodeID: "n", Allocatable: &storagev1.VolumeNodeResources{Count: &limit}}}}}}
+	w := Load(nil, snapshot.New(nil, c.Observation(), model.Standing{}, testkit.Policy().Rules))
+	defer w.Close()
+	if no := w.check(w.snap.Pending[0].Class, 0); no != nil {
+		t.Errorf("%s: %s", no.reason, no.words())
+	}
+}
