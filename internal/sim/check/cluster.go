@@ -249,7 +249,7 @@ func (t *truth) applyNode(e *Event) {
 		t.lose(n.pods, e.At)
 		if m != nil {
 			m.node = ""
-			if m.had = m.had && t.matched(m); m.had && !m.ending && n.tainted == "" {
+			if m.had = m.had && t.matched(m); m.had && !m.ending && !t.goes(n, m) {
 				m.lost, m.unseen = e.At, t.seer != t.process || !t.sees.After(t.begun)
 				m.hidden, m.passed = t.hiddenSince(m), t.unled(m.registered) || t.missed(m.registered, e.At)
 				m.unseen = m.unseen || m.passed
@@ -300,6 +300,20 @@ func (t *truth) makesAgain(m *machine) {
 	if g.failures = (failures{}); t.process == "" || m.unit == nil || !m.unit.growth.at.After(f.said) {
 		g.failures = failures{said: f.said, most: f.most, longest: f.longest, known: f.known}
 	}
+}
+
+// goes reports whether a node is being removed: by others, or by us, who asked for the end of its machine. A taint of
+// ours alone ends no machine.
+func (t *truth) goes(n *node, m *machine) bool {
+	if n.tainted == "" || t.writes[n.tainted] == nil {
+		return n.tainted != ""
+	}
+	for _, w := range t.writes {
+		if w.Verb == Remove && w.Machine == m.id {
+			return true
+		}
+	}
+	return false
 }
 
 // unled reports whether no process has led since then, nor one shortly before whose successor will know what it saw.
