@@ -118,6 +118,7 @@ func (t *truth) applyMachine(e *Event) {
 				made = m.instead
 			}
 			g.vacant = append(g.vacant, vacancy{made, e.At})
+			t.replacedAtOnce(m, made)
 		}
 		if u := m.unit; u != nil && m.by == "" && !m.dropped && u.ready.IsZero() {
 			u.machine, u.over = "", m.failed && !m.ending // the cloud may put another one in its place
@@ -284,6 +285,21 @@ func (t *truth) lose(pods map[string]*pod, at time.Time) {
 	for _, p := range pods {
 		if w := t.workloads[p.workload]; w != nil {
 			w.lost = at
+		}
+	}
+}
+
+// replacedAtOnce takes in that others were made shortly before a machine is gone, so that one answer shows both: any of
+// them may be taken for what the cloud put in its place, and has no more time than that one had.
+func (t *truth) replacedAtOnce(gone *machine, made time.Time) {
+	seen := time.Time{}
+	if n := len(t.reads); n > 0 {
+		seen = t.reads[n-1].began
+	}
+	for _, m := range t.machines {
+		if m.group == gone.group && m != gone && m.node == "" && m.made.After(seen) && made.Before(m.made) &&
+			(m.instead.IsZero() || made.Before(m.instead)) {
+			m.instead = made
 		}
 	}
 }
