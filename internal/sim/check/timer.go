@@ -46,6 +46,9 @@ func unneeded(j *Judge, e *Event) {
 		if low.IsZero() && (j.since(n.used) <= j.lag(j.tolerance()) || w != nil && n.used.After(w.began)) {
 			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
+		if !n.wasLow.IsZero() && !low.Before(n.used) && low.Sub(n.used) <= rounding {
+			low = n.wasLow // it was used for a moment, which need not have been seen
+		}
 		if j.flags.Cheaper || j.flags.Returns {
 			// Its use does not matter, and its move goes on when it is ready again, be it as a new Node object.
 			low, ready = j.truth.machineOf(n).made, j.truth.machineOf(n).made
