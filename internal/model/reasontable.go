@@ -368,9 +368,8 @@ var ReasonSections = []ReasonSection{
 				"a missing permission."},
 		{DrainFailed, keepsNode | failsRemoval,
 			"Its last removal failed, and the next one waits: for `--scale-down-delay-after-failure`; after a second " +
-				"failure for half an hour at least, and after each further one three times as long, up to six hours. Or, of a " +
-				"node that would be moved: so do all moves of its group since pods were evicted from several of its nodes for " +
-				"nothing. The detail says what was in the way, and the verdict until when.",
+				"failure for half an hour at least, and after each further one three times as long, up to six hours. The " +
+				"detail says what was in the way, and the verdict until when.",
 			"Wait, or remove what was in the way; see the event `ScaleDownFailed` on the node."},
 		{MovedLately, keepsNode,
 			"A pod on it came for one that was evicted, which itself had come for one that was evicted within an " +

@@ -460,10 +460,6 @@ var table = []mutant{
 	return`},
 
 	// Interruptions.
-	{"moves that evict pods for nothing go on with the next node", "internal/decide/scaledown/moves.go", unit,
-		`times[g] > 1 && until.After`, `times[g] < 0 && until.After`},
-	{"moves rest as long after each time that was for nothing", "internal/decide/scaledown/moves.go", unit,
-		`n > 2 && rest < mostVain`, `n > 99 && rest < mostVain`},
 	{"a move goes on while removals are off", "internal/decide/scaledown/start.go", unit,
 		`if v := b.off(); v != nil {
 		return v

@@ -34,7 +34,7 @@ import (
 //	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
 //	unneeded n1 since=5m                  nothing has needed it since then
 //	held n1 why=NotEnoughPdb age=5m       what has kept it, and since when
-//	failed n1 why=EvictionRefused age=1m rest=10m   its removal failed, and it rests; times=1: pods were moved for it
+//	failed n1 why=EvictionRefused age=1m rest=10m   its removal failed, and it rests
 //	last growth age=5m group=general      or removal, or failure: when it was, in that group; demand: a growth for
 //	                                      anything but a move
 //	last interruption of=n9 group=spot age=20m   the cloud has taken its machine, or is about to
@@ -261,9 +261,7 @@ func (s *Scenario) line(words []string) (err error) {
 		})
 	case "failed":
 		s.stands(s.known(a.name), func(n *model.NodeStanding) {
-			n.Failed = model.Failure{
-				At: s.ago(a, "age"), Why: a.get("why", ""), Rest: a.duration("rest"), Times: a.number("times", 0),
-			}
+			n.Failed = model.Failure{At: s.ago(a, "age"), Why: a.get("why", ""), Rest: a.duration("rest")}
 		})
 	case "drain":
 		s.drain(a)

@@ -97,9 +97,6 @@ func (f *finder) mayMove(c *candidate) {
 	if c.judgement == nil {
 		why = f.blocked(c)
 	}
-	if why == nil && due == nil {
-		why = f.inVain(n.Group)
-	}
 	if why == nil && (due == nil || due.Reason != model.NodeInterrupted) { // the cloud does not ask budgets
 		if why = f.overBudget(c.judgement, f.allowed); why == nil {
 			why = f.wouldWait(c)
@@ -116,48 +113,6 @@ func (f *finder) mayMove(c *candidate) {
 		}
 	}
 	f.movable = append(f.movable, f.hold(*c))
-}
-
-// Where the pods of several nodes of a group were evicted for nothing, those of the next would be as well, mostly: the
-// scheduler binds them in an order of its own. Its moves rest after the second time, three times as long after each
-// further one. A failure counts for vainFor.
-const (
-	firstVain = 30 * time.Minute
-	mostVain  = 6 * time.Hour
-	vainFor   = 12 * time.Hour
-)
-
-// inVain says for how long a group's moves rest, nil if they do not.
-func (f *finder) inVain(group int) *model.Verdict {
-	if f.vain == nil {
-		f.vain = make([]*model.Verdict, len(f.Snapshot.Groups))
-		times, last := make([]int, len(f.vain)), make([]model.Failure, len(f.vain))
-		for _, n := range f.Snapshot.Nodes {
-			x := n.Standing.Failed
-			if n.Group < 0 || x.Times == 0 || f.Snapshot.Now.Sub(x.At) >= vainFor {
-				continue
-			}
-			if times[n.Group] += x.Times; x.At.After(last[n.Group].At) {
-				last[n.Group] = x
-			}
-		}
-		for g, x := range last {
-			rest := firstVain
-			for n := times[g]; n > 2 && rest < mostVain; n-- {
-				rest *= 3
-			}
-			rest = min(rest, mostVain)
-			if until := x.At.Add(rest); times[g] > 1 && until.After(f.Snapshot.Now) {
-				f.vain[g] = &model.Verdict{Reason: model.DrainFailed, Since: x.At, Until: until, Fix: "time",
-					Detail: fmt.Sprintf("moves of its group rest for %s, since %d removals failed, the last one: %s",
-						rest, times[g], x.Why)}
-			}
-		}
-	}
-	if v := f.vain[group]; v != nil {
-		f.wakeAt(v.Until)
-	}
-	return f.vain[group]
 }
 
 // wouldWait says what a node would wait for when all that a move of it buys is there, and does so for longer than is

@@ -173,9 +173,8 @@ type finder struct {
 	resume   string
 	wake     time.Time
 	doubts   map[model.ClassID]time.Time
-	vain     []*model.Verdict // inVain, by group, once asked for
-	held     []candidate      // memory for candidates
-	keeps    Kept             // what this search leaves to the next
+	held     []candidate // memory for candidates
+	keeps    Kept        // what this search leaves to the next
 }
 
 func (f *finder) keep(id model.NodeID, v model.Verdict) { f.verdicts[id].Verdict = v }
