@@ -56,11 +56,11 @@ var table = []mutant{
 	{"what is bound at once is replayed beside nodes that come", "internal/schedsim/referee.go", unit,
 		`if shown != r.shown || p.now != r.now {`, `if shown != r.shown {`},
 	{"pods that cannot go back move beside others", "internal/decide/scaledown/move.go", unit,
-		`if len(housed) == 0 || len(g.Moving) == 0 {`, `if true {`},
+		`if len(housed) == 0 || len(g.leaving) == 0 {`, `if true {`},
 	{"others move beside pods that cannot go back", "internal/decide/scaledown/move.go", unit,
 		`} else if g.Room.Uneven() ||`, `} else if`},
 	{"a node that no group has is unneeded whatever it is used", "internal/decide/scaledown/eligible.go", unit,
-		`if n.Group < 0 && !n.Standing.UnneededSince.IsZero()`, `if false && !n.Standing.UnneededSince.IsZero()`},
+		`if n.Group < 0 && !n.Unknown && !n.Standing`, `if false && !n.Standing`},
 	{"the time of a used node that no group has runs on", "internal/ledger/verdicts.go", unit,
 		`l.nodes.of[name].Held != model.NotUnderutilized`, `true`},
 
@@ -460,6 +460,10 @@ var table = []mutant{
 	return`},
 
 	// Interruptions.
+	{"any pod that waits holds nodes with uneven pods", "internal/decide/scaledown/move.go", unit,
+		`g.leaving = g.Room.Leaving()`, `g.leaving = slices.Clone(g.Moving)`},
+	{"what a node was unneeded for ends before the cloud is read", "internal/decide/scaledown/eligible.go", unit,
+		`n.Group < 0 && !n.Unknown && !n.Standing`, `n.Group < 0 && !n.Standing`},
 	{"a move goes on while removals are off", "internal/decide/scaledown/start.go", unit,
 		`if v := b.off(); v != nil {
 		return v

@@ -165,6 +165,18 @@ func (r *Room) Moving(waited []model.ClassID) []model.ClassID {
 	return classes
 }
 
+// Leaving are the classes of pods that removals move: those that are to leave their nodes, and those that came for
+// evicted ones and have no node yet.
+func (r *Room) Leaving() []model.ClassID {
+	var came []model.ClassID
+	for i := range r.snap.Pending {
+		if q := &r.snap.Pending[i]; slices.ContainsFunc(q.Pods, r.Replaces) {
+			came = append(came, q.Class)
+		}
+	}
+	return r.Moving(came)
+}
+
 // findUneven finds, of the classes of pods that removals have moved or are to move, those that are spread less evenly
 // than they may be. It is asked before any of them is placed: until they have nodes, they do not even anything out.
 func (r *Room) findUneven() {

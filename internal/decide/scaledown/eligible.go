@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -16,9 +18,9 @@ func (f *finder) needed(id model.NodeID) *model.Verdict {
 	if n.Annotated {
 		annotation, until = model.Kept(n.Object, f.Snapshot.Now)
 	}
-	if n.Group < 0 && !n.Standing.UnneededSince.IsZero() && n.Occupants > 0 {
+	if n.Group < 0 && !n.Unknown && !n.Standing.UnneededSince.IsZero() && n.Occupants > 0 {
 		// Its time runs on until its group is known again, but not while it is used.
-		if why := useOf(f.Snapshot, n, f.Policy.ScaleDown).tooMuch(); why != nil {
+		if why := f.atMost(useOf(f.Snapshot, n, f.Policy.ScaleDown)).tooMuch(); why != nil {
 			return why
 		}
 	}
@@ -97,6 +99,21 @@ type use struct {
 	flag      string
 	// unknown: the node does not tell how much it can hold.
 	unknown bool
+}
+
+// atMost is what a node is used for one of the groups, whichever allows the most.
+func (f *finder) atMost(u use) use {
+	for i := range f.Snapshot.Groups {
+		o := &f.Snapshot.Groups[i].Options
+		t := o.ScaleDownUtilizationThreshold
+		if model.IsAccelerator(corev1.ResourceName(u.resource)) {
+			t = o.ScaleDownGPUUtilizationThreshold
+		}
+		if t != nil {
+			u.threshold = max(u.threshold, *t)
+		}
+	}
+	return u
 }
 
 // useOf sums the requests of all pods on the node, those nominated to it

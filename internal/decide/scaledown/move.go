@@ -63,8 +63,10 @@ type present struct {
 	mark      schedsim.Mark
 	order     []model.NodeID
 	receivers map[model.NodeID]bool
-	// uneven are the classes, of those that could move, that are spread less evenly than they may be.
-	uneven map[model.ClassID]bool
+	// uneven are the classes, of those that could move, that are spread less evenly than they may be, and leaving those
+	// of pods that removals move: any others that wait may wait for long, and for another zone.
+	uneven  map[model.ClassID]bool
+	leaving []model.ClassID
 }
 
 // prepare takes the world back to before candidates were accepted, and takes out the
@@ -76,6 +78,7 @@ func (g *present) prepare(begun []Start) {
 	}
 	g.Room.World.Undo(g.mark)
 	g.findUneven()
+	g.leaving = g.Room.Leaving()
 	g.receivers = map[model.NodeID]bool{}
 	g.mover = g.readyMover(g.order)
 	g.placeDrafts(g.mover, g.receivers)
@@ -133,7 +136,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 	g.receivers = receivers
 	for _, c := range list {
 		for _, b := range g.housed(c) {
-			g.Moving = append(g.Moving, b.Class)
+			g.Moving, g.leaving = append(g.Moving, b.Class), append(g.leaving, b.Class)
 		}
 	}
 	return nil
@@ -175,14 +178,14 @@ func (g *present) findUneven() {
 // room there.
 func (g *present) unevenMove(c *candidate) *model.Verdict {
 	housed := g.housed(c)
-	if len(housed) == 0 || len(g.Moving) == 0 {
+	if len(housed) == 0 || len(g.leaving) == 0 {
 		return nil
 	}
 	why := ""
 	if i := slices.IndexFunc(housed, func(b model.Batch) bool { return g.uneven[b.Class] }); i >= 0 {
 		why = "pods like " + reserve.PodOf(g.Snapshot, c.housed, housed[i].Class) +
 			" are spread less evenly than they may be, and others are on their way"
-	} else if g.Room.Uneven() || slices.ContainsFunc(g.Moving, func(c model.ClassID) bool { return g.uneven[c] }) {
+	} else if g.Room.Uneven() || slices.ContainsFunc(g.leaving, func(c model.ClassID) bool { return g.uneven[c] }) {
 		why = "pods are on their way that are spread less evenly than they may be"
 	} else {
 		return nil
