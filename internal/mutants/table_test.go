@@ -464,6 +464,8 @@ var table = []mutant{
 		`g.leaving = g.Room.Leaving()`, `g.leaving = slices.Clone(g.Moving)`},
 	{"what a node was unneeded for ends before the cloud is read", "internal/decide/scaledown/eligible.go", unit,
 		`n.Group < 0 && !n.Unknown && !n.Standing`, `n.Group < 0 && !n.Standing`},
+	{"nodes that are due are replaced in hope against the cloud's rule", "internal/decide/scaleup/domains.go", unit,
+		`pl.ruled && outlook == byStep`, `pl.ruled && outlook == unseen`},
 	{"a move goes on while removals are off", "internal/decide/scaledown/start.go", unit,
 		`if v := b.off(); v != nil {
 		return v

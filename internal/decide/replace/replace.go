@@ -253,7 +253,7 @@ func (f *finder) try(list []candidate) bool {
 	steps, left := f.end-f.World.Work().Steps, 0
 	switch {
 	case m.due != nil:
-		m.comes, left = f.Buyer.Buy(pods, steps)
+		m.comes, left = f.Buyer.Buy(pods, m.due.Reason == model.NodeInterrupted, steps)
 	case m.Reason == model.PreferredElsewhere:
 		m.comes, left = f.Buyer.BuyPreferred(pods, f.foremost(groups), steps)
 	default:

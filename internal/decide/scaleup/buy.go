@@ -137,9 +137,13 @@ func (b *Buyer) buySurely(pl *planner, pods []model.Batch, without []int, steps 
 	return nodes, left
 }
 
-// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them: in hope, too.
-func (b *Buyer) Buy(pods []model.Batch, steps int) (nodes map[int]int, left int) {
-	return b.buy(b.planner(steps), pods, nil, steps)
+// Buy is BuyCheap from all groups, in the way in which pods that wait have nodes bought for them: in hope, too. But
+// against the cloud's own rule only for pods that are about to lose their nodes: others would have a node bought in
+// vain, and the next one as soon as that is given up.
+func (b *Buyer) Buy(pods []model.Batch, pressed bool, steps int) (nodes map[int]int, left int) {
+	pl := b.planner(steps)
+	pl.ruled = !pressed
+	return b.buy(pl, pods, nil, steps)
 }
 
 // Room is how many more nodes a group may have beside others that are to be bought, by group.

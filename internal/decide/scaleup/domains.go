@@ -97,7 +97,7 @@ func (pl *planner) suitable(q *waiting) []head {
 			continue
 		}
 		outlook := pl.prospect(q.Class, h.group)
-		if outlook == unseen || outlook == never {
+		if outlook == unseen || outlook == never || pl.ruled && outlook == byStep {
 			continue
 		}
 		h.hoped = outlook == byStep

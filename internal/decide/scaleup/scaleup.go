@@ -264,6 +264,7 @@ type planner struct {
 	step    *waiting // the class that the scheduler is believed of, nil if there is none
 	begin   stage    // what the plan was before anything was bought
 	strict  bool     // one priority after the other
+	ruled   bool     // nothing is bought in hope against the cloud's rule
 	grown   []growth
 	skip    []model.PendingVerdict
 	wake    time.Time
