@@ -413,8 +413,8 @@ var ReasonSections = []ReasonSection{
 				"waiting for a node), or they have one to it. Moved at the same time, they might end up apart.",
 			"Wait until those have a node."},
 		{UnevenMove, 0,
-			"Other pods are on their way (evicted by another removal, or waiting for a node), and pods of it, or some of " +
-				"those, are spread over zones less evenly than their constraint lets pods be that come now, since a zone " +
+			"Pods of other removals are on their way (to be evicted, or evicted and without a node yet), and pods of it, or " +
+				"some of those, are spread over zones less evenly than their constraint lets pods be that come now, since a zone " +
 				"came or was left. Where one of them may go there may be room for one pod only.",
 			"Wait until those have a node."},
 		{TakenBack, 0,

@@ -184,15 +184,8 @@ func (r *Room) findUneven() {
 	if len(r.Removals) == 0 {
 		return
 	}
-	for i := range r.Removals {
-		for _, b := range Batches(r.snap, r.Removals[i].Moving) {
-			r.uneven[b.Class] = r.World.Uneven(b.Class)
-		}
-	}
-	for i := range r.snap.Pending {
-		if q := &r.snap.Pending[i]; slices.ContainsFunc(q.Pods, r.Replaces) {
-			r.uneven[q.Class] = r.World.Uneven(q.Class)
-		}
+	for _, c := range r.Leaving() {
+		r.uneven[c] = r.World.Uneven(c)
 	}
 }
 
