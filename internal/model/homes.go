@@ -57,13 +57,15 @@ type Machine struct {
 	ID provider.InstanceID
 	// Deleting: the cloud deletes it. Unread: its group could not be read.
 	Deleting, Unread bool
+	// Made is when, by the cloud's date.
+	Made time.Time
 }
 
 // MachineAt is the machine of a node that is at home there.
 func (o *Observation) MachineAt(h Home) Machine {
 	g := &o.Inventory.Groups[h.Group]
 	in := &g.Instances[h.Instance]
-	return Machine{ID: in.ID, Deleting: in.State == provider.Deleting, Unread: g.Err != nil}
+	return Machine{ID: in.ID, Deleting: in.State == provider.Deleting, Unread: g.Err != nil, Made: in.Created}
 }
 
 // Patience is how long a cloud that has agreed to end a machine is believed, though it

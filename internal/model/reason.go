@@ -212,7 +212,9 @@ const (
 	// TakenBack: another client removed the taint or the cordon of the removal.
 	TakenBack Reason = "TakenBack"
 	// LeaderChanged: the leader that had begun the removal is gone.
-	LeaderChanged             Reason = "LeaderChanged"
+	LeaderChanged Reason = "LeaderChanged"
+	// OtherMachine: the machine that was removed is gone, and another one with its id has its node.
+	OtherMachine              Reason = "OtherMachine"
 	InstanceHeld              Reason = "InstanceHeld"
 	NodeWithoutKnownInstance  Reason = "UnknownInstance"
 	ResourceVersionNotYetSeen Reason = "WriteNotYetSeen"

@@ -425,6 +425,10 @@ var ReasonSections = []ReasonSection{
 		{LeaderChanged, 0,
 			"The leader that had begun its removal is gone, and the node has pods; the removal was rolled back.",
 			"Nothing; it is removed when it has been unneeded for long enough again."},
+		{OtherMachine, 0,
+			"Its machine was removed, and another one, which was made later and has the same id, goes on with the node; the " +
+				"node is untainted and kept.",
+			"Nothing."},
 		{AllOrNothing, keepsNode,
 			"Its group is removed as a whole or not at all, and not all of its nodes can go.",
 			"Free the group's other nodes."},

@@ -295,6 +295,9 @@ type Drain struct {
 	Moved time.Time `json:"moved,omitzero"`
 	// Unready: it goes because it is not ready. If it becomes so, it stays.
 	Unready bool `json:"unready,omitempty"`
+	// Ending is when the machine was made, by the cloud's date, that the cloud was seen to delete, zero until it was:
+	// one of the same id that was made later is another, and Other is when that was first seen.
+	Ending, Other time.Time `json:"-"`
 	// Why is the reason of a rollback, and Code its short form.
 	Why  string `json:"why,omitempty"`
 	Code Reason `json:"code,omitempty"`

@@ -149,6 +149,8 @@ var table = []mutant{
 		`if first && f.Inherited {`, `if false {`},
 	{"L8: a removal found half done is not taken back", "internal/removal/seen.go", unit,
 		`if since, isTainted := taintedSince(n); isTainted {`, `if since, isTainted := taintedSince(n); isTainted && false {`},
+	{"a machine goes for the taint of the one that had its id", "internal/removal/seen.go", unit | play,
+		`!m.Made.After(d.Ending)`, `m.Made.After(d.Ending)`},
 	{"unregistered time halved", "internal/growth/wait.go", unit | worlds,
 		`until := w.Since.Add(provision)`, `until := w.Since.Add(provision / 2)`},
 	{"time to become an instance halved", "internal/growth/wait.go", unit,

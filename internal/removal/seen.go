@@ -37,7 +37,7 @@ func (e Seen) on(a *advance) {
 			// Another client has requested the deletion, or an earlier leader that ended before it
 			// could record that. No request is left to make.
 			d := a.edit()
-			d.Since, d.Instance = e.In.Inventory.AsOf, e.Machine.ID
+			d.Since, d.Instance, d.Ending = e.In.Inventory.AsOf, e.Machine.ID, e.Machine.Made
 		}
 	case model.Removing, model.Removed:
 		e.machine(a)
@@ -117,8 +117,11 @@ func (e Seen) machine(a *advance) {
 		return
 	}
 	switch ours := m.ID != "" && m.ID == d.Instance; {
+	case ours && e.otherMachine(a):
 	case m.Deleting:
-		a.step(machineDeleting)
+		if a.step(machineDeleting) && !d.Ending.Equal(m.Made) {
+			a.edit().Ending = m.Made
+		}
 	case ours && asOf.Before(d.Since.Add(model.Patience)):
 		// A machine that the cloud lists no more stays in the picture as long as its node
 		// is ready.
@@ -131,6 +134,31 @@ func (e Seen) machine(a *advance) {
 	default:
 		a.step(machineGone)
 	}
+}
+
+// otherMachine takes in a machine that was made after the one which was removed, and has its id: ids are used again.
+// The node goes after the one that is gone, or the kubelet of the other goes on with it; a node that has been ready
+// for longer than one without a kubelet can be has one. Where neither comes, it is not told apart for ever.
+func (e Seen) otherMachine(a *advance) bool {
+	d, m, now := a.drain, e.Machine, e.In.Now
+	if m.Deleting || d.Ending.IsZero() || !m.Made.After(d.Ending) {
+		return false
+	}
+	switch {
+	case d.Other.IsZero():
+		if a.step(machineGone) {
+			a.edit().Other = now
+		}
+	case now.After(d.Other.Add(longest)):
+		return false
+	case now.Before(d.Other.Add(model.Patience)) || !model.NodeReady(e.object()):
+		a.step(machineGone)
+	case a.step(machineTakesOver):
+		d := a.edit()
+		d.Since, d.Code = now, model.OtherMachine
+		d.Why = "its machine is gone, and another one of the same id goes on with the node"
+	}
+	return true
 }
 
 func (e Seen) runs(a *advance, h kind) {

@@ -35,6 +35,7 @@ const (
 	machineDeleting
 	machineGone
 	machineOther
+	machineTakesOver
 	machineRunsYet
 	machineRuns
 	nodeGone
@@ -138,6 +139,8 @@ var table = [kinds]row{
 		[...]cell{stays, stays, stays, stays, stays, removed, stays, stays}},
 	machineOther: {"machine: another of that name",
 		[...]cell{stays, stays, stays, stays, stays, ends, ends, stays}},
+	machineTakesOver: {"machine: another of that id",
+		[...]cell{stays, stays, stays, stays, stays, rollingBack, rollingBack, stays}},
 	machineRunsYet: {"machine: runs, soon after a yes",
 		[...]cell{stays, stays, stays, stays, stays, tainted, stays, stays}},
 	machineRuns: {"machine: runs",
@@ -186,7 +189,8 @@ const legend = `Stages are columns, and rows are what happens: the stage after i
 Unknown: the call got no clear answer, so it may have been carried out. Busy: the sixth busy answer counts
 as refused. In Removing and Removed, a read of the machine counts only if it is newer than the stage, the
 group could be read, and no call is in flight. In earlier stages one thing counts, at once: the machine
-is being deleted. "A yes": the cloud accepted Remove. "Soon": within two minutes. Restart: a new leader
+is being deleted. "Another of that id": made after the one that was removed, with a node that is ready two
+minutes later. "A yes": the cloud accepted Remove. "Soon": within two minutes. Restart: a new leader
 compares what it remembers with the node, then looks for removals that it does not remember.
 It goes by the memory, which has no removal of an empty node: its taint says enough.
 

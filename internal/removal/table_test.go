@@ -194,6 +194,15 @@ func eventOf(h kind, d *model.Drain) Event {
 				e.Machine, e.In.Inventory.AsOf = model.Machine{ID: "m"}, t0.Add(time.Minute)
 			})
 		},
+		machineTakesOver: func() Event {
+			if d != nil {
+				d.Ending, d.Other = t0.Add(-time.Hour), t0
+			}
+			return look(d, func(n *model.ObservedNode, e *Seen) {
+				e.Machine = model.Machine{ID: "m", Made: t0}
+				n.Object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			})
+		},
 		machineRuns:     func() Event { return machine(model.Machine{ID: "m"}) },
 		nodeGone:        func() Event { return Gone{} },
 		untaintBegun:    func() Event { return begin(model.Untaint) },
@@ -218,4 +227,53 @@ func eventOf(h kind, d *model.Drain) Event {
 		},
 		remembering: func() Event { return noted{} },
 	}[h]()
+}
+
+// TestAMachineOfAnIdUsedAgain: a machine that has the id of the one which was removed, and was made later, is not
+// removed for its taint. It gets the node if it is ready, and if neither comes, it is one that was to go.
+func TestAMachineOfAnIdUsedAgain(t *testing.T) {
+	d := &model.Drain{Node: "n", Group: "g", Instance: "m", Stage: model.Removed, Since: t0}
+	made := t0.Add(-time.Hour)
+	see := func(after time.Duration, m model.Machine, ready corev1.ConditionStatus) model.Stage {
+		t.Helper()
+		e := look(d, func(n *model.ObservedNode, e *Seen) {
+			e.In.Now, e.Machine = t0.Add(after), m
+			e.In.Inventory.AsOf = e.In.Now
+			n.Object.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		})
+		next, news := Advance(d, e)
+		if news.Odd != "" {
+			t.Fatal(news.Odd)
+		}
+		d = next
+		return d.Stage
+	}
+	other := model.Machine{ID: "m", Made: t0.Add(3 * time.Minute)}
+	for _, c := range []struct {
+		after time.Duration
+		m     model.Machine
+		ready corev1.ConditionStatus
+		want  model.Stage
+	}{
+		{time.Minute, model.Machine{ID: "m", Made: made, Deleting: true}, corev1.ConditionTrue, model.Removed},
+		{4 * time.Minute, other, corev1.ConditionTrue, model.Removed}, // the old kubelet's last words
+		{5 * time.Minute, other, corev1.ConditionUnknown, model.Removed},
+		{7 * time.Minute, other, corev1.ConditionUnknown, model.Removed},
+	} {
+		if got := see(c.after, c.m, c.ready); got != c.want {
+			t.Fatalf("after %s it is %s, want %s", c.after, got, c.want)
+		}
+	}
+	before := d
+	if got := see(8*time.Minute, other, corev1.ConditionTrue); got != model.RollingBack || d.Code != model.OtherMachine {
+		t.Errorf("with its node ready it is %s for %q, want %s for %s", got, d.Code, model.RollingBack, model.OtherMachine)
+	}
+	d = before
+	if got := see(5*time.Hour, other, corev1.ConditionUnknown); got != model.Tainted {
+		t.Errorf("without a node for hours it is %s, want %s", got, model.Tainted)
+	}
+	d = before
+	if got := see(8*time.Minute, model.Machine{ID: "m", Made: made}, corev1.ConditionTrue); got != model.Tainted {
+		t.Errorf("the same machine, that runs, is %s, want %s", got, model.Tainted)
+	}
 }
