@@ -160,7 +160,8 @@ func (t *truth) couldRun(m *machine) bool {
 }
 
 // provisionLate lets machines wait for those that go before them. Before the first of more than a few there is a pause
-// as well, in which they may come back: some may have come after their time already.
+// as well, in which they may come back: some may have come after their time already. Which ones the process before has
+// ended just before it died, nobody knows.
 func provisionLate(j *Judge, e *Event) {
 	if !j.idle() {
 		return
@@ -169,6 +170,9 @@ func provisionLate(j *Judge, e *Event) {
 	open, ahead, lost, last := map[string]int{}, 0, 0, time.Time{}
 	for _, o := range t.endings {
 		last = later(last, o.at.Add(fewWithin))
+	}
+	if n := len(t.deaths); n > 0 && t.led.After(t.deaths[n-1]) {
+		last = later(last, t.led.Add(fewWithin))
 	}
 	for _, m := range t.machines {
 		if m.node == "" || m.registered.Sub(m.made) > j.flags.ProvisionTime &&
