@@ -59,6 +59,8 @@ func (t *truth) applyCloud(e *Event) {
 			}
 			if len(g.vacant) > 0 {
 				m.instead, g.vacant = g.vacant[0].made, g.vacant[1:]
+			} else {
+				m.instead = t.mixedUp(m)
 			}
 		}
 	default:
@@ -175,6 +177,9 @@ func (t *truth) retarget(g *group, e *Event) {
 			}
 		}
 		o := &growth{call: e.Call, at: e.At, claims: map[string]int{}, version: g.version}
+		if w := t.writes[e.Call]; w != nil {
+			o.at = w.began // time counts from the asking
+		}
 		for range more {
 			o.units = append(o.units, &unit{growth: o})
 		}
@@ -302,6 +307,18 @@ func (t *truth) replacedAtOnce(gone *machine, made time.Time) {
 			m.instead = made
 		}
 	}
+}
+
+// mixedUp is when the machine was made in whose place another one came shortly before this one, zero if none did: which
+// of the two the cloud made for it, and which was asked for, cannot be told while neither has a node.
+func (t *truth) mixedUp(m *machine) (made time.Time) {
+	for _, o := range t.machines {
+		if o.group == m.group && o != m && o.node == "" && !o.instead.IsZero() && m.made.Sub(o.made) < time.Minute &&
+			(made.IsZero() || o.instead.Before(made)) {
+			made = o.instead
+		}
+	}
+	return made
 }
 
 // makesAgain takes in that a machine's node is ready, and ends what its group rests from, if that was before. A later
