@@ -73,6 +73,11 @@ func (t Lasts) Or(o Lasts) Lasts {
 	return t
 }
 
+// longOver reports whether all that is too long ago for any delay to run.
+func (t *Lasts) longOver(rules model.Rules, now time.Time) bool {
+	return now.Sub(model.Latest(t.Growth, t.Removal, t.Failure)) > rules.BackoffReset
+}
+
 // Bound brings times that lie ahead back to now.
 func (t *Lasts) Bound(now time.Time) {
 	for _, at := range []*time.Time{&t.Growth, &t.Demand, &t.Removal, &t.Failure} {
@@ -127,7 +132,7 @@ type Group struct {
 	pictured uint64
 	absent   int
 	absentAt time.Time
-	// remnant: the group is forgotten but for its rests.
+	// remnant: the group is forgotten but for its rests and when things last happened.
 	remnant bool
 
 	// What follows is counted again in each fold.
@@ -267,15 +272,16 @@ func (g *Group) Forgotten(f *Fold, busy bool) bool {
 	return g.isAbsent(f, busy) && (g.Sighted || g.absent >= forgetAfter)
 }
 
-// Forget gives what stays of a forgotten group: its rests, while they count, since it may come
-// back; nil if none do. Its nodes are strays. It reports whether more was known of it until now.
+// Forget gives what stays of a forgotten group: its rests, and when things last happened, while they count, since it
+// may come back; nil if none do. Its nodes are strays. It reports whether more was known of it until now.
 func (g *Group) Forget(f *Fold) (left *Group, more bool) {
 	now := f.Seen.Now
 	for _, in := range g.machines {
 		g.stray(f, in)
 	}
 	failed, ended := g.Rests.Of(model.RestFailed), g.Rests.Of(model.RestEnded)
-	if (failed.Since.IsZero() || longOver(f.Rules, failed, now)) && !ended.Stands(now) {
+	if (failed.Since.IsZero() || longOver(f.Rules, failed, now)) && !ended.Stands(now) &&
+		g.Last.longOver(f.Rules, now) {
 		return nil, !g.remnant
 	}
 	left = New(g.ID)

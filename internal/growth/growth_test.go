@@ -112,3 +112,19 @@ func TestAbsenceIsCountedInARow(t *testing.T) {
 		}
 	}
 }
+
+// TestAForgottenGroupKnowsWhenItWasWrittenTo: it may come back, and the delays after that hold its nodes still.
+func TestAForgottenGroupKnowsWhenItWasWrittenTo(t *testing.T) {
+	f := &Fold{Rules: model.Rules{BackoffReset: 3 * time.Hour}, Seen: &model.Observation{}}
+	for _, last := range []Lasts{{Growth: t0, Demand: t0}, {Growth: t0}, {Removal: t0}, {Failure: t0, Why: "Denied"}, {}} {
+		for _, after := range []time.Duration{time.Minute, 4 * time.Hour} {
+			g := New("g")
+			g.Last, f.Seen.Now = last, t0.Add(after)
+			left, more := g.Forget(f)
+			if want := last != (Lasts{}) && after < f.Rules.BackoffReset; !more || (left != nil) != want ||
+				want && left.Last != last {
+				t.Errorf("%+v: after %s %+v is left", last, after, left)
+			}
+		}
+	}
+}

@@ -124,6 +124,8 @@ var table = []mutant{
 	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,
 		`	g.deadline.Stop(now)
 	if g.stalls {`, `	if g.stalls {`},
+	{"a group that is forgotten for a while has no delay after a scale-up", "internal/growth/group.go", unit,
+		`g.Last.longOver(f.Rules, now) {`, `true {`},
 	{"L8: a machine that is listed again is a new one", "internal/growth/group.go", unit | play,
 		`if in == nil || !in.dated.Equal(created) {`, `if true {`},
 	{"L8: a new machine is the one that had its id", "internal/growth/group.go", unit,
