@@ -18,13 +18,13 @@ type short struct {
 
 // LastServing says which of the pods that would leave a ready node are the last of their controller on any, while
 // another of it has no node: nothing would serve, and the one that waits might take the place that is meant for the
-// one that left. Empty if there is none. Where a budget covers a pod, its word is enough.
-func (r *Room) LastServing(leaving []*model.Pod) string {
+// one that left. Nil if there is none; else with the words. Where a budget covers a pod, its word is enough.
+func (r *Room) LastServing(leaving []*model.Pod) (last *model.Pod, words string) {
 	p, x := r.lastServing(leaving)
 	if p == nil {
-		return ""
+		return nil, ""
 	}
-	return fmt.Sprintf("pod %s: no other of its controller serves, and pod %s has no node", nameOf(r.snap, p),
+	return p, fmt.Sprintf("pod %s: no other of its controller serves, and pod %s has no node", nameOf(r.snap, p),
 		nameOf(r.snap, x.waits))
 }
 

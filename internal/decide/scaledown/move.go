@@ -87,20 +87,20 @@ func (g *present) prepare(begun []Start) {
 	}
 }
 
-// leave lets some candidates go together, or says why they cannot by themselves.
-func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
+// leave lets some candidates go together, or says why they cannot by themselves, and at which of them that is.
+func (g *present) leave(list []*candidate, begun []Start) (why *model.Verdict, at *candidate) {
 	if g.mover == nil && !slices.ContainsFunc(list, func(c *candidate) bool { return !c.empty() }) {
-		return nil
+		return nil, nil
 	}
 	for _, c := range list {
 		if why := g.companyMoves(c); why != nil {
-			return why
+			return why, c
 		}
 	}
 	g.prepare(begun)
 	for _, c := range list {
 		if why := g.unevenMove(c); why != nil {
-			return why
+			return why, c
 		}
 	}
 	mark := g.mover.Mark()
@@ -108,8 +108,8 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 		g.mover.Exclude(c.node)
 	}
 	receivers := maps.Clone(g.receivers)
-	var why *model.Verdict
 	for _, c := range list {
+		at = c
 		if receivers[c.node] {
 			why = movedThere
 			break
@@ -131,7 +131,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 	}
 	if why != nil {
 		g.mover.Undo(mark)
-		return why
+		return why, at
 	}
 	g.receivers = receivers
 	for _, c := range list {
@@ -139,7 +139,7 @@ func (g *present) leave(list []*candidate, begun []Start) *model.Verdict {
 			g.Moving, g.leaving = append(g.Moving, b.Class), append(g.leaving, b.Class)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // companyMoves keeps a node while pods are on their way that some of its pods follow by

@@ -272,7 +272,7 @@ func (f *finder) begin(g *present) []Start {
 		}
 		why := b.blocked(c, f.since(c))
 		if why == nil {
-			why = g.leave([]*candidate{c}, out)
+			why, _ = g.leave([]*candidate{c}, out)
 		}
 		out = f.settle(b, c, why, out)
 	}

@@ -277,15 +277,17 @@ func lastServing(room *reserve.Room, n *model.Node, leaving []*model.Pod) *model
 	if n.Kind != model.Ready {
 		return nil // they do not serve
 	}
-	return lastOf(room, leaving)
+	why, _ := lastOf(room, leaving)
+	return why
 }
 
-// lastOf is lastServing for pods of ready nodes, of one or of several that go together.
-func lastOf(room *reserve.Room, leaving []*model.Pod) *model.Verdict {
-	if why := room.LastServing(leaving); why != "" {
-		return &model.Verdict{Reason: model.ReplacementWaits, Detail: why, Fix: "a node for it"}
+// lastOf is lastServing for pods of ready nodes, of one or of several that go together; with the pod that it is about.
+func lastOf(room *reserve.Room, leaving []*model.Pod) (*model.Verdict, *model.Pod) {
+	p, why := room.LastServing(leaving)
+	if p == nil {
+		return nil, nil
 	}
-	return nil
+	return &model.Verdict{Reason: model.ReplacementWaits, Detail: why, Fix: "a node for it"}, p
 }
 
 // runsElsewhere reports whether a controller has a pod on a ready node that does not go.

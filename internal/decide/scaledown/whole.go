@@ -1,6 +1,7 @@
 package scaledown
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -140,9 +141,7 @@ func (m *mover) moveAll(members []*candidate) *model.Verdict {
 	return nil
 }
 
-// beginWhole starts the removal of whole groups. One that is larger than the
-// limits on what runs at a time goes when nothing else does, unless a limit lets nothing
-// like it go at all.
+// beginWhole starts the removal of whole groups.
 func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 	members := map[int][]*candidate{}
 	for _, c := range f.accepted {
@@ -151,42 +150,68 @@ func (f *finder) beginWhole(b *starts, now *present, begun []Start) []Start {
 		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(members)) {
-		var why *model.Verdict
-		occupied := &candidate{judgement: &judgement{}}
-		for _, c := range members[g] {
-			if why == nil {
-				why = b.blocked(c, f.since(c))
-			}
-			if !c.empty() {
-				occupied = c
-			}
-		}
-		if why == nil {
-			why = Unnamed(f.Snapshot, &f.Snapshot.Groups[g])
-		}
-		if w := b.weight(members[g]); why == nil && (b.cores < w.MilliCPU || b.memory < w.Memory) {
-			why = &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}
-		}
-		if why == nil {
-			why = b.unhealthyWithout(members[g])
-		}
-		if why == nil && (b.open > 0 || len(begun) > 0 || b.never(occupied)) {
-			why = b.tooMany(occupied, len(members[g]))
-		}
-		if why == nil {
-			why = b.overBudget(members[g])
-		}
-		if why == nil {
-			why = lastOf(b.Room, b.serving(members[g]))
-		}
-		if why == nil {
-			why = now.leave(members[g], begun)
+		why, at := f.obstacle(b, now, members[g], begun)
+		others := why
+		if at != nil {
+			others = gate.OneStays(f.Snapshot.Nodes[at.node].Name, string(why.Reason))
+			others.Until = why.Until
 		}
 		for _, c := range members[g] {
-			begun = f.settle(b, c, why, begun)
+			v := why
+			if at != nil && c != at {
+				v = cmp.Or(b.blocked(c, f.since(c)), others)
+			}
+			begun = f.settle(b, c, v, begun)
 		}
 	}
 	return begun
+}
+
+// obstacle says what keeps a whole group for now, and at which of its nodes it is, nil if at none in particular. A
+// group that is larger than the limits on what runs at a time goes when nothing else does, unless a limit lets nothing
+// like it go at all.
+func (f *finder) obstacle(
+	b *starts, now *present, members []*candidate, begun []Start,
+) (why *model.Verdict, at *candidate) {
+	for _, c := range members {
+		if why := b.blocked(c, f.since(c)); why != nil {
+			return why, c
+		}
+	}
+	if why := Unnamed(f.Snapshot, &f.Snapshot.Groups[f.Snapshot.Nodes[members[0].node].Group]); why != nil {
+		return why, nil
+	}
+	if w := b.weight(members); b.cores < w.MilliCPU || b.memory < w.Memory {
+		return &model.Verdict{Reason: model.MinimalResourceLimit, Detail: "the group goes as a whole"}, nil
+	}
+	if why := b.unhealthyWithout(members); why != nil {
+		return why, nil
+	}
+	if why, at := b.crowded(members, len(begun) > 0); why != nil {
+		return why, at
+	}
+	if why := b.overBudget(members); why != nil {
+		return why, nil
+	}
+	if why, pod := lastOf(b.Room, b.serving(members)); why != nil {
+		return why, members[slices.IndexFunc(members, func(c *candidate) bool { return slices.Contains(c.moving, pod) })]
+	}
+	return now.leave(members, begun)
+}
+
+// crowded says which limit on removals at a time keeps a whole group, and at which node with pods.
+func (b *starts) crowded(members []*candidate, others bool) (why *model.Verdict, at *candidate) {
+	occupied := members[0]
+	if i := slices.IndexFunc(members, func(c *candidate) bool { return !c.empty() }); i >= 0 {
+		occupied = members[i]
+	}
+	if b.open == 0 && !others && !b.never(occupied) {
+		return nil, nil
+	}
+	if why = b.tooMany(occupied, len(members)); why != nil && why.Reason == model.MaxDrainsReached {
+		at = occupied
+	}
+	return why, at
 }
 
 // serving are the pods that leave ready nodes when a group goes: it stays with the last ones of a controller while
