@@ -46,6 +46,24 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 	g.Counts.Lost += min(g.unlisted(f), max(0, g.missing-len(g.waiting)))
 }
 
+// Unread is what was asked of a group that has not been read: all of it may come in its time, without the group's own
+// options.
+func (g *Group) Unread(rules model.Rules, now time.Time) (out []model.Unread) {
+	for i := range g.asks {
+		a := &g.asks[i]
+		var until time.Time
+		for j := range a.Units {
+			if u := &a.Units[j]; u.Open() {
+				until = model.Latest(until, u.From(model.Latest(a.At, u.Exists)).Add(rules.ProvisionTime))
+			}
+		}
+		if until.After(now) && len(a.For) > 0 {
+			out = append(out, model.Unread{Group: g.ID, For: a.For, Until: until})
+		}
+	}
+	return out
+}
+
 // unlisted counts the machines without their node that the last pictures lack, and forgets those that
 // enough pictures lack. One picture may be wrong, and with these machines ends what the loss of many means.
 func (g *Group) unlisted(f *Fold) (n int) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,6 +29,7 @@ func (l *Ledger) Standing() model.Standing {
 			s.Groups[id] = g.Standing(l.inherited)
 		}
 	}
+	s.Unread = l.unread()
 	for _, g := range l.order {
 		if g.Skew != 0 {
 			const message = "the cloud's clock is at least %s ours; its times are taken for the nearest that is possible"
@@ -56,6 +58,26 @@ func (l *Ledger) Standing() model.Standing {
 		}
 	}
 	return s
+}
+
+// unread lists what was asked for of groups of which this process has no picture yet, not even an old one.
+func (l *Ledger) unread() (out []model.Unread) {
+	if len(l.of) == 0 {
+		return nil // nothing has been read
+	}
+	known := map[provider.GroupID]bool{}
+	for i := range l.of {
+		known[l.of[i].ID] = l.of[i].Template != nil
+	}
+	for id, g := range l.groups {
+		if !g.Sighted && !known[id] {
+			out = append(out, g.Unread(l.rules, l.folded)...)
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Unread) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), a.Until.Compare(b.Until), slices.Compare(a.For, b.For))
+	})
+	return out
 }
 
 // ahead says which way a clock is off, and how far.

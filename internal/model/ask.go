@@ -29,6 +29,14 @@ type Ask struct {
 	Units []Unit   `json:"units"`
 }
 
+// Unread is what a leader before this one asked for of a group that has not been read since: nodes may come for pods of
+// these classes until then.
+type Unread struct {
+	Group provider.GroupID
+	For   []string
+	Until time.Time
+}
+
 // Unit is one node that was asked for. internal/growth moves it from state to state.
 type Unit struct {
 	State UnitState `json:"state,omitzero"`

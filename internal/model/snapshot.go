@@ -84,6 +84,8 @@ type Snapshot struct {
 	// Strays are the ledger's: nodes whose instance the cloud has ceased to list, with its
 	// group.
 	Strays map[string]provider.GroupID
+	// Unread is the ledger's: what was asked for of groups that have not been read yet.
+	Unread []Unread
 	// Moves are the ledger's: those under way, and those whose nodes are left alone; by when they began.
 	Moves []Move
 

@@ -40,6 +40,8 @@ type Standing struct {
 	Displaced map[types.UID]Displaced
 	// Strays are nodes whose instance the cloud has ceased to list, by name, with its group.
 	Strays map[string]provider.GroupID
+	// Unread is what was asked for of groups that have not been read yet; by group and time.
+	Unread []Unread
 	// Moves are those under way, and those whose nodes are left alone; by when they began.
 	Moves []Move
 	// Exits are the nodes that began to go a short while ago, where a budget counts them.

@@ -35,7 +35,7 @@ func New(prev *model.Snapshot, seen model.Observation, standing model.Standing, 
 		FailureWhy: standing.FailureWhy, Resume: standing.Resume, Unseen: standing.Unseen, Displaced: standing.Displaced,
 		Strays: standing.Strays, Moves: standing.Moves, Exits: standing.Exits, Interruptions: standing.Interruptions,
 		Counts: standing.Counts, Others: standing.Others, Unhealthy: standing.Unhealthy, Brakes: standing.Brakes,
-		Arrivals: standing.Arrivals, Doubts: standing.Doubts, SettledUntil: seen.SettledUntil,
+		Arrivals: standing.Arrivals, Unread: standing.Unread, Doubts: standing.Doubts, SettledUntil: seen.SettledUntil,
 		Standings: standing.Nodes, Rules: rules,
 	}
 	var before *model.Projection

@@ -80,7 +80,10 @@ func (s *Scenario) group(a args) {
 	if a.has("held") {
 		g.Holds = []provider.Hold{{Op: provider.OpGrow, Reason: "Rollout", Message: a.get("held", "")}}
 	}
-	if a.has("unreadable") {
+	if a.has("unread") {
+		*g = provider.Group{ID: g.ID, Pool: g.Pool}
+	}
+	if a.has("unread") || a.has("unreadable") {
 		g.Err = &provider.Error{Op: provider.OpInventory, Group: g.ID, Kind: provider.Unavailable}
 	}
 }

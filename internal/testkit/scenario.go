@@ -43,6 +43,7 @@ import (
 //	drain n1 stage=Evicting since=1m began=2m occupied evicted=web-3:20s granted   it is on its way out
 //
 // Groups may also say: whole (all or nothing), threshold=0.7, unneeded-time=5m,
+// unreadable (it could be read before), unread (never since the process began),
 // zones=a|b|c (the cloud puts a new node where the group has the fewest; scattered:
 // anywhere), types=big|small (it picks one). A node of such a group says
 // zone=a, type=big; an instance zone=a.
@@ -195,6 +196,18 @@ func (s *Scenario) Add(text string) error {
 	return nil
 }
 
+// asked is a scale-up that an earlier leader has asked for.
+func (s *Scenario) asked(a args) {
+	n := a.number("count", 1)
+	if g := s.find(a.name); g.Template != nil {
+		g.Target += n
+	}
+	s.askedFor["asked/"+a.name] = a.get("for", "")
+	s.Memory.Asks = append(s.Memory.Asks, model.Ask{
+		ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: s.ago(a, "age"), Units: make([]model.Unit, n),
+	})
+}
+
 func (s *Scenario) line(words []string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -223,12 +236,7 @@ func (s *Scenario) line(words []string) (err error) {
 	case "instance":
 		s.instance(a)
 	case "asked":
-		at := s.ago(a, "age")
-		s.find(a.name).Target += a.number("count", 1)
-		s.askedFor["asked/"+a.name] = a.get("for", "")
-		s.Memory.Asks = append(s.Memory.Asks, model.Ask{
-			ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: at, Units: make([]model.Unit, a.number("count", 1)),
-		})
+		s.asked(a)
 	case "arrived":
 		s.arrived = append(s.arrived, arrival{
 			model.Arrival{Node: a.name, Group: provider.GroupID(a.get("group", "")), Ready: s.ago(a, "ready")}, a.get("for", ""),

@@ -110,6 +110,7 @@ func (pl *planner) plan(p model.Policy, seeds []schedsim.Forms, filled []int) {
 	// 3. Room on nodes that are there, then on those that are on their way; which
 	// groups may grow, and by how much.
 	pl.placeOnExisting(waiting)
+	pl.awaitUnread(waiting)
 	pl.applyTrials(waiting)
 	pl.step = pl.doubt(waiting)
 	pl.begin = pl.stage(waiting)
@@ -588,6 +589,26 @@ func (pl *planner) boughtFor(list []*waiting) map[model.ClassID]schedsim.Bought 
 		pl.wake = earliest(pl.wake, wake)
 	}
 	return meant
+}
+
+// awaitUnread leaves pods to nodes that a leader before this one bought for their class, of a group that has not been
+// read yet. What these nodes are, and how many of the pods they are for, is not known: we err to waiting.
+func (pl *planner) awaitUnread(list []*waiting) {
+	if len(pl.s.Unread) == 0 {
+		return
+	}
+	until := map[string]time.Time{}
+	for _, x := range pl.s.Unread {
+		for _, class := range x.For {
+			until[class] = model.Latest(until[class], x.Until)
+		}
+	}
+	for _, q := range list {
+		if over, ok := until[pl.s.Classes[q.Class].Digest()]; ok && q.left > 0 {
+			q.upcoming, q.left = q.upcoming+q.left, 0
+			pl.wake = earliest(pl.wake, over)
+		}
+	}
 }
 
 func (pl *planner) leftOver(list []*waiting) int {
