@@ -158,7 +158,7 @@ type Arrival struct {
 // Brake holds a group for one class of pods: a node of the group came up, and
 // does not help that class; or one was bought against the scheduler's word, and has
 // to prove itself first. It stands until the template or the pods change, one with an
-// end no longer than that; a mismatch that has ended so bounds how many nodes are tried for a day.
+// end no longer than that; a mismatch or disagreement that has ended so bounds how many nodes are tried for a day.
 type Brake struct {
 	Group provider.GroupID `json:"group"`
 	Class string           `json:"class"` // digest
@@ -172,6 +172,8 @@ type Brake struct {
 	Node  string    `json:"node"`
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
+	// Trials is how often the group was tried again in vain before it (SchedulerDisagrees).
+	Trials int `json:"trials,omitempty"`
 }
 
 // Memory is what must survive a restart or a change of leader, beside what can

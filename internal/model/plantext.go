@@ -57,7 +57,11 @@ func (p Plan) Text(s *Snapshot) string {
 		fmt.Fprintf(&b, "given up %s of %s: %s\n", subject, v.Group, v.Text(s))
 	}
 	for _, k := range p.Brakes {
-		fmt.Fprintf(&b, "braked %s: %s (%s)\n", k.Group, k.Reason, k.Detail)
+		fmt.Fprintf(&b, "braked %s: %s (%s)", k.Group, k.Reason, k.Detail)
+		if k.Trials > 0 {
+			fmt.Fprintf(&b, ", after %s in vain", spelling.Count(k.Trials, "trial"))
+		}
+		b.WriteByte('\n')
 	}
 	for _, c := range p.Calls {
 		subject := string(c.Group)

@@ -159,7 +159,8 @@ var ReasonSections = []ReasonSection{
 			"Correct what the template is made of (labels, taints, resources), or the pods."},
 		{SchedulerDisagrees, 0,
 			"By every filter the pods fit a node that is ready, and the scheduler leaves them waiting; the detail has " +
-				"its words. After six minutes one node is bought for them, and no more until it has helped. Nodes that " +
+				"its words. After six minutes one node is bought for them, and no more until it has helped; or, once it " +
+				"has gone or is full of others, one after an hour, then three, nine, and a day. Nodes that " +
 				"pods like them run on are not drained meanwhile ([ADR 34](adr/0034-when-the-scheduler-disagrees.md)).",
 			"Look at the scheduler: another profile, an extender, a plugin of its own, or a queue that is stuck."},
 		{LandedElsewhere, 0,

@@ -28,7 +28,7 @@ import (
 //	asked general count=2 age=16m for=web   a growth in flight for these pods, without instances
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help;
-//	                                      over=1s: its end was so long ago
+//	                                      over=1s: its end was so long ago; trials=1: after so many in vain
 //	doubted web since=7m                  the scheduler refuses pods that fit ready nodes
 //	daemonset agent cpu=200m memory=100Mi   unmade=3m: no pod could be made for so long
 //	budget web namespace=default app=web allowed=1 healthy=3/3 wanted=2   a PodDisruptionBudget
@@ -244,7 +244,7 @@ func (s *Scenario) line(words []string) (err error) {
 	case "braked":
 		k := model.Brake{Group: provider.GroupID(a.name), Node: a.get("node", ""),
 			Reason: model.Reason(a.get("reason", string(model.TemplateMismatch))), Since: s.ago(a, "age"),
-			Namespace: a.get("namespace", "")}
+			Namespace: a.get("namespace", ""), Trials: a.number("trials", 0)}
 		if a.has("over") {
 			k.Until = s.ago(a, "over")
 		}

@@ -53,10 +53,7 @@ func (pl *planner) brake(list []*waiting) {
 	// 1. Those that stood: until the template changes, or a newer node of the
 	// group takes the class.
 	for _, old := range s.Brakes {
-		if old.Reason == model.SchedulerDisagrees && !ofStep(old) && !b.registered(old.Node) {
-			// Its node can show no more that the scheduler lets the class in: one more is tried.
-			old.Until = old.Since.Add(elsewhereRest)
-		}
+		old.Until = b.until(old)
 		if b.stands(old) {
 			b.stand = append(b.stand, old)
 		}
@@ -69,6 +66,7 @@ func (pl *planner) brake(list []*waiting) {
 	for _, k := range b.stand {
 		if onTrial(k, s.Now) {
 			pl.wake = earliest(pl.wake, k.Until.Add(forget))
+			pl.tryable(k)
 			continue // what it allows depends on what is on its way
 		}
 		if c, ok := b.class[k.Class]; ok && !ofStep(k) {
@@ -161,8 +159,11 @@ func (b *brakes) stands(k model.Brake) bool {
 	if b.digest(t) != k.Template {
 		return false
 	}
-	if tried {
+	if tried && k.Reason == model.TemplateMismatch {
 		return !b.trialOver(c, gi, k)
+	}
+	if tried && b.pl.s.Now.Sub(k.Until) >= forget {
+		return false
 	}
 	if k.Reason == model.LandedElsewhere || k.Reason == model.OutOfReach {
 		return !b.landedSince(c, gi, k)
@@ -290,6 +291,7 @@ func (b *brakes) leftAlone(a model.Arrival, c model.ClassID, id model.NodeID) {
 		return
 	}
 	if k, ok := b.pl.beside(b.waits[c], a, b.pl.s.Nodes[id].Group); ok {
+		b.untry(a.Group, k.Class)
 		b.stand = append(b.stand, k)
 	}
 }
@@ -410,11 +412,6 @@ func (pl *planner) node(name string) (int, bool) {
 	})
 }
 
-func (b *brakes) registered(name string) bool {
-	_, ok := b.node(name)
-	return ok
-}
-
 // asked is how far apart the nodes of one scale-up may come up: one that runs the
 // class speaks for the others.
 const asked = 5 * time.Minute
@@ -472,6 +469,7 @@ func (pl *planner) beside(q *waiting, a model.Arrival, group int) (k model.Brake
 	return model.Brake{
 		Group: a.Group, Class: class, Namespace: pl.s.Classes[q.Class].Namespace(),
 		Template: pl.s.Contents.Shapes[t.Shape].Digest(), Reason: model.SchedulerDisagrees, Node: a.Node, Since: pl.s.Now,
+		Trials: pl.trials(a.Group, class),
 		Detail: fmt.Sprintf("its pods fit node %s, ready since %s, and the scheduler leaves them waiting", a.Node,
 			a.Ready.UTC().Format(time.TimeOnly)) + said(q),
 	}, true

@@ -86,7 +86,7 @@ func (pl *planner) doubtedSince(class string) time.Time {
 // made and has not helped, or has not yet had the time to.
 func (pl *planner) tried(c model.ClassID, class string) bool {
 	for _, k := range pl.brakes {
-		if k.Reason != model.SchedulerDisagrees {
+		if k.Reason != model.SchedulerDisagrees || onTrial(k, pl.s.Now) {
 			continue
 		}
 		if k.Class == class || k.Namespace == pl.s.Classes[c].Namespace() {

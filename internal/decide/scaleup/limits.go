@@ -93,7 +93,7 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 		tries := access.Tries(i)
 		l.last = append(l.last, access.Distrusted(i) || tries)
 		if tries {
-			l.try(i, 1)
+			l.try(i, 1, model.NodeNeverStarted)
 		}
 	}
 	l.pooled = pool.Of(s)

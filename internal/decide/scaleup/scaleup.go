@@ -280,6 +280,7 @@ type planner struct {
 	gate   *gate.Gate
 	braked map[brakeKey]model.Brake
 	brakes []model.Brake
+	tries  map[brakeKey]int // what trials allow
 	// packs remembers packed, forms what variants found, and coming what placed did.
 	packs  map[model.ClassID]bool
 	forms  map[brakeKey][]head

@@ -10,13 +10,45 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// This file is about the end of a brake that time ends: a group of whose nodes some helped is tried again
-// for the class, with one node first and with more only as they help. Else all pods would be bought for at
-// once, most of them in vain, once an hour.
+// This file is about the end of a brake that time ends: a group of whose nodes some helped, or whose node can
+// show no more that the scheduler lets the class in, is tried again for the class, with one node first and with
+// more only as they help. Else all pods would be bought for at once, most of them in vain, once an hour.
 
 // onTrial reports whether a brake has been ended by time, so that its group is tried again.
 func onTrial(k model.Brake, now time.Time) bool {
-	return k.Reason == model.TemplateMismatch && !k.Until.IsZero() && !k.Until.After(now)
+	return (k.Reason == model.TemplateMismatch || k.Reason == model.SchedulerDisagrees) &&
+		!k.Until.IsZero() && !k.Until.After(now)
+}
+
+// until is when a brake ends by time, zero if it does not. The scheduler's word about a node is good for as long as
+// the class has room there: it would take the pods in if it saw them otherwise by now. A node that has gone, or is
+// full of others, can show that no more. Then one is tried after an hour, after three if that one was in vain,
+// after nine and after a day.
+func (b *brakes) until(k model.Brake) time.Time {
+	if k.Reason != model.SchedulerDisagrees || ofStep(k) || onTrial(k, b.pl.s.Now) {
+		return k.Until
+	}
+	i, there := b.node(k.Node)
+	c, exists := b.class[k.Class]
+	if there && (!exists || b.pl.s.Nodes[i].Kind == model.Ready && b.pl.w.Fits(c, model.NodeID(i)) == model.Fits) {
+		return time.Time{}
+	}
+	rest := elsewhereRest
+	for range k.Trials {
+		rest = min(3*rest, forget)
+	}
+	return model.Latest(k.Since.Add(rest), b.pl.s.Now)
+}
+
+// trials is how often a group has been tried for a class by now, after the scheduler left its pods waiting beside
+// nodes of it.
+func (pl *planner) trials(group provider.GroupID, class string) int {
+	for _, k := range pl.s.Brakes {
+		if k.Group == group && k.Class == class && k.Reason == model.SchedulerDisagrees && onTrial(k, pl.s.Now) {
+			return k.Trials + 1
+		}
+	}
+	return 0
 }
 
 // trialOver reports whether a trial has gone well: no pod of the class waits, and a node that came in it runs
@@ -44,6 +76,19 @@ func (b *brakes) untry(group provider.GroupID, class string) bool {
 	return len(b.stand) < before
 }
 
+// tryable notes how many nodes a trial allows, before the plan puts pods onto those that have come.
+func (pl *planner) tryable(k model.Brake) {
+	group := groupIndex(pl.s, k)
+	i := slices.IndexFunc(pl.list, func(q *waiting) bool { return pl.s.Classes[q.Class].Digest() == k.Class })
+	if group < 0 || i < 0 {
+		return
+	}
+	if pl.tries == nil {
+		pl.tries = map[brakeKey]int{}
+	}
+	pl.tries[brakeKey{pl.list[i].Class, group}] = pl.mayTry(pl.list[i].Class, group, k)
+}
+
 // applyTrials bounds how many nodes the groups on trial may grow by now. A class for which none may be bought is
 // kept from the group's further nodes; those on their way count for it as they are.
 func (pl *planner) applyTrials(list []*waiting) {
@@ -56,8 +101,8 @@ func (pl *planner) applyTrials(list []*waiting) {
 		if i < 0 || list[i].left == 0 {
 			continue
 		}
-		if n := pl.mayTry(list[i].Class, group, k); n > 0 {
-			pl.limits.try(group, n)
+		if n := pl.tries[brakeKey{list[i].Class, group}]; n > 0 {
+			pl.limits.try(group, n, k.Reason)
 			continue
 		}
 		k.Detail, k.Until = k.Detail+"; it is tried again, with one node first", time.Time{}
@@ -66,7 +111,7 @@ func (pl *planner) applyTrials(list []*waiting) {
 }
 
 // mayTry is how many nodes may be bought for a class in a trial: one, and four more for each that has helped, less
-// those that were.
+// those that were. One that others have filled says nothing of the class.
 func (pl *planner) mayTry(c model.ClassID, group int, k model.Brake) int {
 	bought, helped := 0, 0
 	for _, a := range pl.s.Groups[group].Asks {
@@ -83,24 +128,36 @@ func (pl *planner) mayTry(c model.ClassID, group int, k model.Brake) int {
 		if a.Group != k.Group || !slices.Contains(a.For, k.Class) || !a.Ready.After(k.Until) {
 			continue
 		}
-		bought++
-		if i, ok := pl.node(a.Node); ok && runs(pl.s.Nodes[i], c) {
+		i, ok := pl.node(a.Node)
+		switch {
+		case ok && runs(pl.s.Nodes[i], c):
 			helped++
+		case ok && pl.taken(c, model.NodeID(i)):
+			continue
 		}
+		bought++
 	}
 	return max(0, 1+4*helped-bought)
 }
 
-// trial is how many nodes more a group may be tried with in this plan, and of how many.
-type trial struct{ left, of int }
+// taken reports whether a node has room for a class but for the pods that others have there.
+func (pl *planner) taken(c model.ClassID, id model.NodeID) bool {
+	return pl.s.Nodes[id].Kind == model.Ready && pl.w.Fits(c, id) != model.Fits && pl.w.Alone(c, id).Reason == model.Fits
+}
+
+// trial is how many nodes more a group may be tried with in this plan, of how many, and after which brake.
+type trial struct {
+	left, of int
+	after    model.Reason
+}
 
 // try bounds what a group may grow by in this plan.
-func (l *limits) try(group, n int) {
+func (l *limits) try(group, n int, after model.Reason) {
 	if l.trials == nil {
 		l.trials = map[int]trial{}
 	}
 	if t, ok := l.trials[group]; !ok || n < t.of {
-		l.trials[group] = trial{n, n}
+		l.trials[group] = trial{n, n, after}
 	}
 }
 
@@ -115,7 +172,8 @@ func (l *limits) mostTrial(group int) int {
 // tried counts n nodes of a group on trial as added.
 func (l *limits) tried(group, n int) {
 	if t, ok := l.trials[group]; ok {
-		l.trials[group] = trial{t.left - n, t.of}
+		t.left -= n
+		l.trials[group] = t
 	}
 }
 
@@ -129,6 +187,10 @@ func (l *limits) trialVerdict(group int) *model.Verdict {
 		tried := *v
 		tried.Detail += "; one more is tried"
 		return &tried
+	}
+	if t.after == model.SchedulerDisagrees {
+		return &model.Verdict{Reason: t.after, Detail: fmt.Sprintf("the scheduler left pods waiting beside a node that can "+
+			"show no more whether it still would; it is tried again, with %d now", t.of), Fix: "that these nodes help"}
 	}
 	return &model.Verdict{Reason: model.TemplateMismatch,
 		Detail: fmt.Sprintf("most of its last nodes did not help; it is tried again, with %d now", t.of),
