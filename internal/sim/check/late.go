@@ -161,7 +161,7 @@ func (t *truth) couldRun(m *machine) bool {
 
 // provisionLate lets machines wait for those that go before them. Before the first of more than a few there is a pause
 // as well, in which they may come back: some may have come after their time already. Which ones the process before has
-// ended just before it died, nobody knows.
+// ended just before it died is not known.
 func provisionLate(j *Judge, e *Event) {
 	if !j.idle() {
 		return
