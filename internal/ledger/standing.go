@@ -65,12 +65,9 @@ func (l *Ledger) unread() (out []model.Unread) {
 	if len(l.of) == 0 {
 		return nil // nothing has been read
 	}
-	known := map[provider.GroupID]bool{}
-	for i := range l.of {
-		known[l.of[i].ID] = l.of[i].Template != nil
-	}
 	for id, g := range l.groups {
-		if !g.Sighted && !known[id] {
+		pictured := func(pg provider.Group) bool { return pg.ID == id && pg.Template != nil }
+		if !g.Sighted && !slices.ContainsFunc(l.of, pictured) {
 			out = append(out, g.Unread(l.rules, l.folded)...)
 		}
 	}

@@ -9,7 +9,7 @@ var table = []mutant{
 	units :=`, `g.written = now
 	units :=`},
 	{"N6: a new leader buys again what a group was asked for that it cannot read", "internal/ledger/standing.go", unit,
-		`if !g.Sighted && !known[id] {`, `if g == nil && !known[id] {`},
+		`if !g.Sighted && !slices`, `if g == nil && !slices`},
 	{"N6: what a group was asked for that was never read is waited for without end", "internal/growth/wait.go", unit,
 		`if until.After(now) && len(a.For) > 0 {`, `if len(a.For) > 0 {`},
 	{"L1: a call does not keep its pool busy", "internal/ledger/standing.go", unit,

@@ -66,7 +66,7 @@ func (pl *planner) brake(list []*waiting) {
 	for _, k := range b.stand {
 		if onTrial(k, s.Now) {
 			pl.wake = earliest(pl.wake, k.Until.Add(forget))
-			pl.tryable(k)
+			b.tryable(k)
 			continue // what it allows depends on what is on its way
 		}
 		if c, ok := b.class[k.Class]; ok && !ofStep(k) {

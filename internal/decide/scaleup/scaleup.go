@@ -94,7 +94,7 @@ func newPlanner(w *schedsim.World, s *model.Snapshot, p model.Policy, access *ga
 	return &planner{
 		w: w, s: s, p: p.ScaleUp, gate: access, end: w.Work().Steps + p.ScaleUp.SpreadStepLimit,
 		domains: map[model.ClassID]int{}, prices: map[model.ClassID]float64{}, packs: map[model.ClassID]bool{},
-		braked: map[brakeKey]model.Brake{}, forms: map[brakeKey][]head{}, fleet: s.Fleet(),
+		braked: map[brakeKey]model.Brake{}, tries: map[brakeKey]int{}, forms: map[brakeKey][]head{}, fleet: s.Fleet(),
 	}
 }
 

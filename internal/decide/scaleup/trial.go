@@ -77,16 +77,11 @@ func (b *brakes) untry(group provider.GroupID, class string) bool {
 }
 
 // tryable notes how many nodes a trial allows, before the plan puts pods onto those that have come.
-func (pl *planner) tryable(k model.Brake) {
-	group := groupIndex(pl.s, k)
-	i := slices.IndexFunc(pl.list, func(q *waiting) bool { return pl.s.Classes[q.Class].Digest() == k.Class })
-	if group < 0 || i < 0 {
-		return
+func (b *brakes) tryable(k model.Brake) {
+	c, exists := b.class[k.Class]
+	if group := groupIndex(b.pl.s, k); exists && group >= 0 && b.waits[c] != nil {
+		b.pl.tries[brakeKey{c, group}] = b.pl.mayTry(c, group, k)
 	}
-	if pl.tries == nil {
-		pl.tries = map[brakeKey]int{}
-	}
-	pl.tries[brakeKey{pl.list[i].Class, group}] = pl.mayTry(pl.list[i].Class, group, k)
 }
 
 // applyTrials bounds how many nodes the groups on trial may grow by now. A class for which none may be bought is
