@@ -425,6 +425,8 @@ var table = []mutant{
 		`pl.limits.take(groups[best].group, 1)`, `pl.limits.take(groups[best].group, 0)`},
 	{"a group that a volume does not reach hides the others", "internal/schedsim/spread.go", unit,
 		`s.vain[last.head] = true`, `return false`},
+	{"the best option is passed over, since it is taken for worse than it is", "internal/decide/scaleup/rough.go", unit,
+		`(need+of-1)/of))`, `(need+2*of-1)/of))`},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,
 		`if pl.s.Prices.Committed() && pl.first().AsksForLowPrice() {`,
 		`if false {`},

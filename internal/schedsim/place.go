@@ -288,6 +288,16 @@ func (w *World) Pack(want []model.Batch, t Template, max int) Packing {
 	return p
 }
 
+// PacksAll reports whether it is certain that Pack puts all of these pods, which suit the template, onto new nodes of
+// it, if there are enough: no plugin has a say in it, and nothing that a node starts with keeps any of them away.
+func (w *World) PacksAll(pods []model.Batch, t Template) bool {
+	w.Looked(len(pods))
+	return !slices.ContainsFunc(pods, func(b model.Batch) bool {
+		class := w.class(b.Class)
+		return class.coupling > host || !class.plain || len(t.Pods) > 0 && w.conflict(class, t.Pods) != ""
+	})
+}
+
 // worthwhile is how many nodes a packing must have before one by fuller patterns is
 // tried as well: that saves a node or two of a few hundred.
 const worthwhile = 100

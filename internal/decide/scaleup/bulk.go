@@ -17,6 +17,8 @@ type option struct {
 	placed  []model.Batch
 	most    int  // nodes that the group may have
 	shared  bool // groups that pack alike may have the same
+	// rough: the pods have not been packed; nodes are the fewest that any packing of them may have.
+	rough bool
 }
 
 // growInBulk serves the classes that can be packed by patterns. In each round
@@ -37,48 +39,59 @@ func (pl *planner) growInBulk(list []*waiting) {
 	// Room that the domains' growth has left comes first.
 	pl.fillPlanned(bulk)
 	before := pl.stage(bulk)
-	pl.growByGroups(bulk)
-	pl.growTogether(bulk, before)
+	deeds := pl.growByGroups(bulk)
+	pl.growTogether(bulk, before, deeds)
 }
 
-// growByGroups buys of one group after the other.
-func (pl *planner) growByGroups(bulk []*waiting) {
-	offers := make([]*option, len(pl.heads))
+// deed is one scale-up of growByGroups, which may be over several groups that are alike.
+type deed struct {
+	packings []schedsim.Packing
+	why      string
+}
+
+// growByGroups buys of one group after the other. It returns what it did, to be done again.
+func (pl *planner) growByGroups(bulk []*waiting) (deeds []deed) {
+	known, apart := make([]*option, len(pl.heads)), pl.apart(lotsOf(batchesOf(bulk)))
 	for {
-		var options []option
-		made := map[int]*option{}
-		for i, h := range pl.heads {
-			if offers[i] == nil && len(options) > 0 && pl.w.Exhausted() {
-				continue // one of those that have been made is taken, and no other
-			}
-			if offers[i] == nil {
-				offers[i] = pl.offer(h, bulk, made[pl.looksOf(h)])
-				if offers[i].shared {
-					made[pl.looksOf(h)] = offers[i]
-				}
-				pl.options++
-			}
-			if offers[i].nodes > 0 {
-				options = append(options, *offers[i])
-			}
-		}
+		options := pl.offers(known, bulk, apart)
 		if len(options) == 0 {
-			return
+			return deeds
 		}
 		i, why := pl.choose(options)
 		chosen := options[i]
 		if pl.aim(chosen.placed) == nil {
 			chosen = pl.fewer(chosen)
 		}
-		taken := pl.grow(chosen, options, bulk, why)
+		d, taken := pl.grow(chosen, options, bulk, why)
 		if len(taken) == 0 {
-			return // an option always places pods; without progress there is no next round
+			return deeds // an option always places pods; without progress there is no next round
 		}
+		deeds = append(deeds, d)
 		pl.fillPlanned(bulk)
 		if pl.cut(bulk) {
-			return
+			return deeds
 		}
-		pl.expire(offers, taken)
+		pl.expire(known, taken)
+	}
+}
+
+// batchesOf are the pods that are left.
+func batchesOf(list []*waiting) (out []model.Batch) {
+	for _, q := range list {
+		if q.left > 0 {
+			out = append(out, model.Batch{Class: q.Class, Count: q.left})
+		}
+	}
+	return out
+}
+
+// growAgain does what growByGroups has done before, to the same plan.
+func (pl *planner) growAgain(bulk []*waiting, deeds []deed) {
+	for _, d := range deeds {
+		for _, p := range d.packings {
+			pl.carryOut(p, bulk, d.why)
+		}
+		pl.fillPlanned(bulk)
 	}
 }
 
@@ -94,9 +107,9 @@ func (pl *planner) fillPlanned(bulk []*waiting) {
 	}
 }
 
-// offer packs all that is left and suits the group onto its new nodes. Twin is the
+// offer is all that is left and suits the group, on its new nodes: packed, or roughly where that will do. Twin is the
 // offer of a group that packs alike, made of the same pods; nil if there is none.
-func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
+func (pl *planner) offer(h head, bulk []*waiting, twin *option, apart cliques) *option {
 	o := &option{head: h, most: pl.limits.most(h.group)}
 	if o.most == 0 {
 		return o
@@ -105,33 +118,59 @@ func (pl *planner) offer(h head, bulk []*waiting, twin *option) *option {
 		// What is beyond a commitment is another bargain, and gets an offer of its own.
 		o.most = pl.fleetWith(pl.grown).AtOnePrice(h.group, h.template.Shape, o.most)
 	}
-	if twin != nil && twin.shared && (twin.most == o.most || twin.nodes < twin.most && twin.nodes <= o.most) {
-		o.nodes, o.packing, o.placed, o.shared = twin.nodes, twin.packing, twin.placed, true
-		o.packing.Template = h.template
+	if o.takeOver(twin) {
 		return o
 	}
 	o.shared = true
-	var want []model.Batch
 	for _, q := range bulk {
 		if q.left > 0 && !pl.w.Choosy(q.Class, h.group) && pl.w.Suits(q.Class, h.template) {
-			want = append(want, model.Batch{Class: q.Class, Count: q.left})
+			o.placed = append(o.placed, model.Batch{Class: q.Class, Count: q.left})
 			o.shared = o.shared && !pl.w.ReadsHost(q.Class)
 		}
 	}
-	if len(want) == 0 {
+	if len(o.placed) == 0 {
 		return o
 	}
-	o.packing = pl.w.Pack(want, h.template, o.most)
-	o.nodes, o.placed = o.packing.Nodes, o.packing.Placed
+	if o.nodes, o.rough = pl.fewest(h, o.placed, o.most, apart); !o.rough {
+		pl.packUp(o, nil)
+	}
 	return o
+}
+
+// packUp packs the pods of an option.
+func (pl *planner) packUp(o *option, twin *option) {
+	if o.takeOver(twin) {
+		return
+	}
+	o.packing = pl.w.Pack(o.placed, o.template, o.most)
+	o.nodes, o.placed, o.rough = o.packing.Nodes, o.packing.Placed, false
+}
+
+// takeOver takes what is known of an option of a group that packs alike, as far as that group's limit has not cut it
+// and this one's does not.
+func (o *option) takeOver(twin *option) bool {
+	if twin == nil || !twin.shared {
+		return false
+	}
+	least := twin.nodes
+	if twin.rough {
+		least = podsOf(twin)
+	}
+	if twin.most != o.most && (least >= twin.most || least > o.most) {
+		return false
+	}
+	o.nodes, o.packing, o.placed, o.rough, o.shared = twin.nodes, twin.packing, twin.placed, twin.rough, true
+	o.packing.Template = o.template
+	return true
 }
 
 // grow carries out an option, spread over similar groups if so wished. It
 // returns the classes that pods were placed of.
-func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map[model.ClassID]bool {
-	taken := map[model.ClassID]bool{}
+func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) (d deed, taken map[model.ClassID]bool) {
+	d.why, taken = why, map[model.ClassID]bool{}
 	commit := func(p schedsim.Packing) {
-		pl.carryOut(p, bulk, why)
+		pl.carryOut(p, bulk, d.why)
+		d.packings = append(d.packings, p)
 		for _, b := range p.Placed {
 			taken[b.Class] = true
 		}
@@ -139,10 +178,10 @@ func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map
 	partners := pl.partners(o, all)
 	if len(partners) < 2 {
 		commit(o.packing)
-		return taken
+		return d, taken
 	}
 	shares := pl.balance(partners, o.nodes)
-	why = fmt.Sprintf("%s; balanced over %d similar groups", why, len(partners))
+	d.why = fmt.Sprintf("%s; balanced over %d similar groups", why, len(partners))
 	for i, h := range partners {
 		if shares[i] == 0 {
 			continue
@@ -161,7 +200,7 @@ func (pl *planner) grow(o option, all []option, bulk []*waiting, why string) map
 		// another zone, say): the option stands as it was offered.
 		commit(o.packing)
 	}
-	return taken
+	return d, taken
 }
 
 // carryOut makes a packing part of the plan.
@@ -214,7 +253,11 @@ func (pl *planner) expire(offers []*option, taken map[model.ClassID]bool) {
 		if o == nil || o.nodes == 0 {
 			continue
 		}
-		if o.nodes > pl.limits.most(o.group) ||
+		least := o.nodes
+		if o.rough {
+			least = podsOf(o) // else it is not known how many of them are served
+		}
+		if least > pl.limits.most(o.group) ||
 			slices.ContainsFunc(o.placed, func(b model.Batch) bool { return taken[b.Class] }) {
 			offers[i] = nil
 		}

@@ -176,8 +176,8 @@ func (pl *planner) cost(since stage, price func(head) (int64, bool)) (sum int64,
 
 // growTogether looks for nodes of any groups that serve the pods which the plan has bought for since a
 // stage, and cost less, also with what more is needed if the scheduler binds the pods in another way.
-// Otherwise the plan is as it was.
-func (pl *planner) growTogether(bulk []*waiting, since stage) {
+// Otherwise the plan is as it was, which deeds have made.
+func (pl *planner) growTogether(bulk []*waiting, since stage, deeds []deed) {
 	used := pl.w.Work().Steps - since.steps
 	var pods []model.Batch
 	for i, q := range bulk {
@@ -216,13 +216,13 @@ func (pl *planner) growTogether(bulk []*waiting, since stage) {
 	}
 	if !ok || now >= cost {
 		pl.back(since, bulk)
-		pl.growByGroups(bulk)
+		pl.growAgain(bulk, deeds)
 		return
 	}
 	if then := pl.unbound(p, since, orders); now+then >= cost+unbound {
 		pl.tighter = pl.passedOver(now, now+then, cost+unbound)
 		pl.back(since, bulk)
-		pl.growByGroups(bulk)
+		pl.growAgain(bulk, deeds)
 	}
 }
 
