@@ -427,6 +427,8 @@ var table = []mutant{
 		`s.vain[last.head] = true`, `return false`},
 	{"the best option is passed over, since it is taken for worse than it is", "internal/decide/scaleup/rough.go", unit,
 		`(need+of-1)/of))`, `(need+2*of-1)/of))`},
+	{"a class that is spread is kept to one group of a zone, though that reaches its limit",
+		"internal/decide/scaleup/ranking.go", unit, `most < pods+len(pl.heads)`, `most < 0`},
 	{"money: an offer goes on beyond a commitment", "internal/decide/scaleup/bulk.go", unit,
 		`if pl.s.Prices.Committed() && pl.first().AsksForLowPrice() {`,
 		`if false {`},

@@ -1,6 +1,7 @@
 package schedsim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -143,6 +144,50 @@ func (w *World) PacksAlike(t Template) string {
 		volumes = template.CSINode.Spec.String()
 	}
 	return fmt.Sprint(w.look(t.Shape), w.mountLook(t.Shape), w.shapes[t.Shape].total, t.Pods, group, volumes)
+}
+
+// Seeks names what a class asks of new nodes. Those of one name suit the same templates, each of which has room for as
+// many of their pods, and the same templates are of one region to them (RegionOf). It is not ok where more is asked: of
+// ports, volumes or names of nodes, of pods that nodes start with, or by a brake.
+func (w *World) Seeks(c model.ClassID, starts [][]model.Batch) (name string, ok bool) {
+	class := w.class(c)
+	if !class.plain || class.asks || class.broken || class.unsupported != "" || len(w.avoid) > 0 {
+		return "", false
+	}
+	for _, pods := range starts {
+		if w.conflict(class, pods) != "" || w.outlook(c).heeds(w, pods) {
+			return "", false
+		}
+	}
+	r := &class.request
+	key := binary.AppendVarint(nil, r.cpu)
+	key = binary.AppendVarint(key, r.memory)
+	key = binary.AppendVarint(key, r.ephemeral)
+	for _, x := range r.ext {
+		key = binary.AppendVarint(append(append(key, x.Name...), 0), x.Value)
+	}
+	for _, k := range class.keys {
+		key = append(append(key, 0), k...)
+	}
+	return string(append(append(key, 0), class.statics()...)), true
+}
+
+// heeds reports whether it matters to the class that one of these pods is on the same host, beside conflicts.
+func (o *outlook) heeds(w *World, pods []model.Batch) bool {
+	for _, b := range pods {
+		for _, c := range w.counters.fed[b.Class] {
+			if c.scope.topology.key == corev1.LabelHostname &&
+				(slices.Contains(o.hosts, c) || slices.Contains(o.anti, c) || slices.Contains(o.against, c)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// RegionOf is the number of the region, as the class knows them, that nodes of a template are in.
+func (w *World) RegionOf(c model.ClassID, t Template) int32 {
+	return w.outlook(c).regions.of(w, t.Shape)
 }
 
 // ReadsHost reports whether the class's node affinity reads the node's own name or hostname.

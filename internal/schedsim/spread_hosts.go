@@ -189,7 +189,11 @@ func (w *World) MostPerHost(c model.ClassID) int {
 // over hostnames counts, when all nodes that are there are full; not ok where
 // there are none that it counts.
 func (w *World) level(c model.ClassID, s *skew) (level int, ok bool) {
+	least := s.least(w)
 	for i := range w.nodes {
+		if ok && level <= least {
+			break // no node has less
+		}
 		if w.nodes[i].gone || !s.scope.counts(w, i) {
 			continue
 		}

@@ -83,11 +83,34 @@ func (pl *planner) growOne(q *waiting) {
 }
 
 // suitable lists the groups that may grow for the class, best first by the
-// expanders.
+// expanders. Those that could not be used are left out.
 func (pl *planner) suitable(q *waiting) []head {
+	if r := pl.ranking(q); r != nil {
+		return r.heads
+	}
+	options := pl.answersOf(q, pl.w.MostPerHost(q.Class))
+	pl.options += len(options)
+	heads := make([]head, 0, len(options))
+	for _, i := range pl.rank(options) {
+		h := options[i].head
+		if !pl.w.Choosy(q.Class, h.group) {
+			heads = append(heads, h)
+			continue
+		}
+		for _, v := range pl.variants(q.Class, h) {
+			v.hoped = h.hoped
+			heads = append(heads, v)
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b head) int { return pl.hope(q.Class, a) - pl.hope(q.Class, b) })
+	return heads
+}
+
+// answersOf are the groups that may grow for the class, each with the nodes that its pods need, of which no more than
+// perHost share one.
+func (pl *planner) answersOf(q *waiting, perHost int) []option {
 	options, placed := pl.answers[:0], make([]model.Batch, 0, len(pl.heads))
 	pl.w.Looked(looksPerGroup * len(pl.heads))
-	perHost := pl.w.MostPerHost(q.Class)
 	for _, h := range pl.heads {
 		most := pl.limits.most(h.group)
 		if pl.w.Choosy(q.Class, h.group) {
@@ -109,21 +132,7 @@ func (pl *planner) suitable(q *waiting) []head {
 		options = append(options, option{head: h, nodes: nodes, placed: placed[len(placed)-1:]})
 	}
 	pl.answers = options
-	pl.options += len(options)
-	heads := make([]head, 0, len(options))
-	for _, i := range pl.rank(options) {
-		h := options[i].head
-		if !pl.w.Choosy(q.Class, h.group) {
-			heads = append(heads, h)
-			continue
-		}
-		for _, v := range pl.variants(q.Class, h) {
-			v.hoped = h.hoped
-			heads = append(heads, v)
-		}
-	}
-	slices.SortStableFunc(heads, func(a, b head) int { return pl.hope(q.Class, a) - pl.hope(q.Class, b) })
-	return heads
+	return options
 }
 
 func (pl *planner) spread(q *waiting, heads []head, steps int) schedsim.Spreading {
@@ -134,8 +143,12 @@ func (pl *planner) spread(q *waiting, heads []head, steps int) schedsim.Spreadin
 		})
 	}
 	pl.pass = pass
-	trial, taken := pl.limits.clone(), make([]int, len(heads))
+	var trial *limits // once it is asked for: the pods may all have room
+	taken := make([]int, len(heads))
 	allow := func(h int, opened []int) bool {
+		if trial == nil {
+			trial = pl.limits.clone()
+		}
 		for i, n := range opened {
 			if n != taken[i] {
 				trial.take(heads[i].group, n-taken[i])

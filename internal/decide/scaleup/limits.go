@@ -122,8 +122,13 @@ func (l *limits) hard(group int) int {
 	}
 	g := &l.s.Groups[group]
 	n := min(l.room[group], l.nodes, l.plan, l.mostTrial(group))
-	if room, ok := l.pools[g.Pool]; ok {
-		n = min(n, max(0, room))
+	if g.Pool != "" {
+		if room, ok := l.pools[g.Pool]; ok {
+			n = min(n, max(0, room))
+		}
+	}
+	if l.milli == math.MaxInt64 && l.memory == math.MaxInt64 {
+		return n
 	}
 	c := l.s.Contents.Shapes[g.Shape].Capacity
 	if c.MilliCPU > 0 {

@@ -292,7 +292,8 @@ type planner struct {
 	weights []float64                 // by what shares prices count for more, by group; nil: by none
 	prices  map[model.ClassID]float64 // leastPrice, where it was asked for
 	options int
-	answers []option        // memory for suitable
+	ranked  *seekers        // once asked for
+	answers []option        // memory for answersOf
 	pass    []schedsim.Head // and for spread
 	end     int             // how many steps the world may have taken when the plan is made
 }
