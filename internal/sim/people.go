@@ -242,7 +242,7 @@ func (w *world) attend() {
 		for _, g := range w.cloud.Truth().Groups {
 			for _, in := range g.Instances {
 				never := in.State == provider.Creating && w.now.Sub(in.Created) > 2*w.settings.Policy.Rules.ProvisionTime
-				if (in.Err != nil || never) && (g.Target <= g.Min || g.CloudChooses) {
+				if (in.Err != nil || never) && (g.Target <= g.Min || g.CloudChooses) || never && len(drifted) > 0 {
 					w.wrong(w.Kill(in.ID))
 				}
 			}
