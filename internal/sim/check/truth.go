@@ -436,12 +436,15 @@ func (t *truth) on(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return t.faults[name] > 0 })
 }
 
-// machineOf is the machine of a node, nil if it has none of ours.
+// machineOf is the machine of a node, nil if it has none of ours, or if its id is another machine's by now.
 func (t *truth) machineOf(n *node) *machine {
 	if n == nil {
 		return nil
 	}
-	return t.machines[n.machine]
+	if m := t.machines[n.machine]; m != nil && m.node == n.name {
+		return m
+	}
+	return nil
 }
 
 // nodeOf is the node of a machine, nil if none is there.
