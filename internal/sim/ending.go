@@ -43,20 +43,20 @@ func (w *world) stopping(s seat, grace time.Duration) time.Duration {
 	return min(grace, Span{0, 20 * time.Second}.draw(w.dice.pods))
 }
 
-// silenced is a pod that has ended on a node whose kubelet is silent.
+// silenced is a pod that has ended on a node whose kubelet is silent, or whose machine is gone.
 type silenced struct {
 	id  podName
 	uid types.UID
 }
 
-// kubeletEnds reports the end of a pod. A kubelet whose machine is gone never reports it; one that
-// is cut off does when it is back.
+// kubeletEnds reports the end of a pod. A kubelet that is cut off does so when it is back, and where its machine is
+// gone that of the next one which goes on with the node; else the pod goes with the node's object.
 func (w *world) kubeletEnds(id podName, uid types.UID) {
 	s, there := w.truth.seats[id]
-	if !there || s.pod.UID != uid || w.dead[s.node] {
-		return // gone, or to go with the node's object
+	if !there || s.pod.UID != uid {
+		return
 	}
-	if n := w.truth.object(s.node); n == nil || !heardOf(n) {
+	if n := w.truth.object(s.node); n == nil || w.dead[s.node] || !heardOf(n) {
 		w.silenced[s.node] = append(w.silenced[s.node], silenced{id, uid})
 		return
 	}
