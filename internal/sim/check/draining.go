@@ -106,8 +106,9 @@ func parallel(j *Judge, e *Event) {
 	for _, o := range j.truth.nodes {
 		w := j.truth.writes[o.tainted]
 		left := w != nil && w.Process != j.truth.process && !o.drained
-		if m := j.truth.machineOf(o); m != nil && m.ending && m.by == "" {
-			left = true // another client ends it, with its pods
+		m := j.truth.machineOf(o)
+		if m == nil && o.machine != "" || m != nil && m.ending && m.by == "" {
+			left = true // its pods ended with its machine, or another client ends both
 		}
 		if o != n && o.tainted != "" && o.occupied && o.busy(j.now) && !left && !j.truth.inWhole(o) && !j.hurried(o) {
 			open++
@@ -117,11 +118,11 @@ func parallel(j *Judge, e *Event) {
 }
 
 // standsOn reports whether a node had pods when a call about it was asked for. Who asked cannot know of those
-// that came later.
+// that came later, or that a watch has not told of.
 func (t *truth) standsOn(n *node, call string) bool {
 	return slices.ContainsFunc(n.counts(), func(p *pod) bool {
 		w := t.writes[call]
-		return w == nil || p.bound.Before(w.began.Add(-rounding))
+		return w == nil || p.bound.Before(w.began.Add(-rounding)) && !t.missed(p.bound, w.began)
 	})
 }
 
