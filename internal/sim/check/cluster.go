@@ -127,6 +127,11 @@ func (t *truth) applyMachine(e *Event) {
 		} else {
 			over()
 		}
+		if n := t.nodeOf(m); n != nil {
+			if n.left = e.At; m.ending {
+				n.left = m.ended
+			}
+		}
 		delete(t.machines, m.id)
 		if !m.ending {
 			t.stirred = e.At
@@ -220,7 +225,7 @@ func (t *truth) applyNode(e *Event) {
 			t.nodes[e.Node] = n
 		}
 		n.cores = max(e.CPU, e.Cores)
-		n.machine, n.differs, n.drifted = e.Machine, e.Differs, e.Drifted
+		n.machine, n.differs, n.drifted, n.left = e.Machine, e.Differs, e.Drifted, time.Time{}
 		if m := t.machines[e.Machine]; m != nil {
 			m.node, m.had, m.lost, m.unseen = e.Node, !e.Drifted, time.Time{}, false
 			m.registered, m.differs = e.At, e.Differs

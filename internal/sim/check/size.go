@@ -94,7 +94,7 @@ func atLeast(j *Judge, e *Event) {
 
 // healthy counts by the truth. What has been so for less than two minutes may not be known; what never
 // was ready, or is being ended, is another matter. A node that no answer of the cloud has is not known to be ours.
-// All are those that may be taken for good: we err to silence.
+// All are those that may be taken for good, such as a node whose machine went just now: we err to silence.
 func healthy(j *Judge, e *Event) {
 	switch e.Verb {
 	case Grow, Cancel, Remove, Taint, Cordon, Evict:
@@ -114,9 +114,16 @@ func healthy(j *Judge, e *Event) {
 				bad++
 			}
 		case m.ending || !m.had || m.lost.IsZero():
-		case j.since(m.lost) > known && !m.unseen && t.listed(m):
+		case j.since(m.lost) <= known:
+			all++
+		case !m.unseen && t.listed(m):
 			all++
 			bad++
+		}
+	}
+	for _, n := range t.nodes {
+		if !n.left.IsZero() && j.since(n.left) <= known {
+			all++
 		}
 	}
 	sick := bad > j.flags.OkTotalUnready && float64(bad) > j.flags.MaxUnreadyShare*float64(all)

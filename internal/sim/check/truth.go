@@ -171,6 +171,7 @@ type node struct {
 	used, wasLow       time.Time // since when its pods use more than the threshold, and since when they used less before
 	ready, ever        bool
 	changed            time.Time // its readiness
+	left               time.Time // since when its machine is gone or ends, once it is gone
 	turned             time.Time // when it last turned ready, but for what came and went while no process led
 	differs, drifted   bool      // it is not as its group says; its id does not lead to its machine
 	protected          bool      // by people's annotation
