@@ -96,8 +96,7 @@ func budgeted(j *Judge, e *Event) {
 		count := j.most(at)
 		j.test(count <= b.Rate, e, "rate", "%d nodes began to go within %s", count, b.Over)
 	}
-	// A process takes the time as it begins: its clock is the world's where no jump has begun or ended since.
-	if b.Allow > 0 && !t.on("clock=jumps") && t.since["clock=jumps"].Before(t.led) {
+	if b.Allow > 0 && t.onTime() {
 		into := at.Sub(at.Truncate(time.Hour))
 		j.test(into < b.Allow+rounding, e, "window", "%s of the hour are over", into)
 	}

@@ -110,7 +110,8 @@ func healthy(j *Judge, e *Event) {
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
 			broke := n.ever && !n.ready && n.changed.Sub(n.made) > firstWord
-			if broke && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > known {
+			// When it broke says nothing to one whose clock is far behind: a node's own clock may be ahead.
+			if broke && t.onTime() && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > known {
 				bad++
 			}
 		case m.ending || !m.had || m.lost.IsZero():
@@ -144,7 +145,7 @@ func (j *Judge) long() time.Duration { return 2*time.Minute + j.tolerance() }
 func (t *truth) listed(m *machine) bool {
 	seen := false
 	for _, r := range t.reads {
-		if r.began.Before(m.lost) {
+		if !r.began.After(m.lost) {
 			continue
 		}
 		if slices.Contains(r.missing, m.group) || slices.Contains(r.lacks, m.id) {

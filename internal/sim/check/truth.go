@@ -292,7 +292,7 @@ func (t *truth) applyProcess(e *Event) {
 		for _, m := range t.machines {
 			// Without a picture that is newer than the loss a machine may have gone with its node.
 			m.unseen = m.unseen || !m.lost.IsZero() && (m.lost.After(t.cycle.Add(-learn)) || m.lost.Before(t.blank) ||
-				t.sees.Before(m.lost))
+				!t.sees.After(m.lost))
 		}
 	case Forgets:
 		t.wiped = e.At
@@ -435,6 +435,12 @@ func (t *truth) calm(since time.Time) bool {
 // on reports whether a fault of one of the kinds lasts.
 func (t *truth) on(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return t.faults[name] > 0 })
+}
+
+// onTime reports whether the clock of who leads is the world's for sure: a process takes the time as it begins, and
+// no jump has begun or ended since.
+func (t *truth) onTime() bool {
+	return !t.on("clock=jumps") && t.since["clock=jumps"].Before(t.led)
 }
 
 // machineOf is the machine of a node, nil if it has none of ours, or if its id is another machine's by now.
