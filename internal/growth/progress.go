@@ -368,7 +368,7 @@ func (g *Group) arrived(f *Fold, a *model.Ask, u *model.Unit) {
 	f.came(model.Arrival{Node: u.Node, Group: g.ID, Ready: in.readySince(f), For: f.boughtFor(a)})
 	g.duds = 0
 	r := g.Rests.Of(model.RestFailed)
-	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since)
+	stockEnds := r.Kind == provider.NoCapacity && u.Exists.After(r.Since) && in.earliest().After(r.Since)
 	old := !in.first.After(r.Since) || a.Found && (!in.since.After(model.Latest(r.Since, a.At)) ||
 		!u.Exists.IsZero() && !u.Exists.After(r.Since))
 	if !r.Since.IsZero() && (a.At.After(r.Since) || stockEnds) && !old {

@@ -317,6 +317,15 @@ func (in *machine) latest(of *provider.Instance) time.Time {
 	return time.Time{}
 }
 
+// earliest is the earliest time at which an instance can have been made, by our clock; zero if unknown. One that seems to
+// be younger than the look which found it may be as old as the picture before that.
+func (in *machine) earliest() time.Time {
+	if in.dated.After(in.first) {
+		return in.least
+	}
+	return model.Latest(in.dated, in.least)
+}
+
 // measure notes how far the cloud's clock is off, as far as an instance that is seen for the
 // first time shows it. Less than a minute counts as nothing: pictures may be as much behind.
 // An instance that runs by then, and seems old, was rather made for something else.

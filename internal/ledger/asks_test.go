@@ -990,6 +990,27 @@ func TestStockIsBack(t *testing.T) {
 	want(t, "ended", kinds(s.l), []model.ChangeKind{model.BackoffEnded})
 }
 
+// TestStockIsBackByAClockThatIsAhead: when a machine was made that seems to be from the future is known by the pictures
+// alone. Only one that began after the failure and lacked it shows that it was made since then.
+func TestStockIsBackByAClockThatIsAhead(t *testing.T) {
+	for _, lacked := range []bool{false, true} {
+		s := bought(t, 2)
+		s.minute = 1
+		s.instance(func(in *provider.Instance) { in.Err = &provider.Error{Kind: provider.NoCapacity} })
+		want(t, "rests", backoff(s.at(1)).Kind, provider.NoCapacity)
+		if lacked {
+			s.at(1.1)
+		}
+		s.minute = 1.2
+		other := s.instance(func(in *provider.Instance) { in.Created = s.now().Add(time.Hour) })
+		s.at(1.2)
+		s.minute = 2
+		s.node(other, corev1.ConditionTrue, s.now())
+		want(t, fmt.Sprintf("the rest has ended, a picture since the failure lacked it: %t", lacked),
+			backoff(s.at(2)).Until.IsZero(), lacked)
+	}
+}
+
 // TestAnothersNodeEndsTheRest: a node that another client asked for after a failure, and that comes, ends the rest. One
 // that is older than what was found proves nothing: where ids drift, a machine that the group had looks like that. Nor
 // does one whose machine was made before the failure.

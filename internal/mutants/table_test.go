@@ -310,6 +310,8 @@ var table = []mutant{
 		`old := !in.first.After(r.Since) || `, `old := `},
 	{"a machine from before a failure ends the rest", "internal/growth/progress.go", unit,
 		`!u.Exists.IsZero() && !u.Exists.After(r.Since))`, `false)`},
+	{"a machine of unknown age shows that there is stock again", "internal/growth/progress.go", unit,
+		` && in.earliest().After(r.Since)`, ``},
 	{"a scale-up that works does not end backoff", "internal/growth/progress.go", unit,
 		`g.endBackoff(f, "a scale-up succeeded")`, ``},
 	{"a node does not rest after a removal in vain", "internal/decide/scaledown/eligible.go", unit,
