@@ -83,7 +83,7 @@ func (t *truth) applyMachine(e *Event) {
 	case MachineRuns:
 		m.ran, m.failed = e.At, false
 	case MachineFailed:
-		m.failed, m.again = true, e.Again
+		m.failed, m.again, m.broke = true, e.Again, e.At
 		if !e.Again {
 			over()
 		}

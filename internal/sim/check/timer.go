@@ -181,7 +181,8 @@ func growthRefused(j *Judge, e *Event) {
 	}
 }
 
-// growthFailed: what the cloud could not make is known with the next read, if it is so still.
+// growthFailed: what the cloud could not make is known with the next read that began after that and lists it, if it is
+// so still.
 func growthFailed(j *Judge, e *Event) {
 	for _, g := range j.truth.groups {
 		if g.lacked++; !slices.Contains(e.Missing, g.id) {
@@ -194,7 +195,8 @@ func growthFailed(j *Judge, e *Event) {
 	}
 	for _, id := range sorted(j.truth.machines) {
 		m := j.truth.machines[id]
-		if m.failed && !m.again && !m.counted && !m.ending && !slices.Contains(e.Missing, m.group) {
+		if m.failed && !m.again && !m.counted && !m.ending && !m.broke.After(e.When) &&
+			!slices.Contains(e.Missing, m.group) && !slices.Contains(e.Lacks, id) {
 			m.counted = true
 			o := (*growth)(nil)
 			if m.unit != nil {
@@ -224,6 +226,9 @@ func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 		return
 	}
 	f := &g.failures
+	if j.forgotten(f.last) {
+		f.last, f.until = time.Time{}, time.Time{} // a process that knows nothing of it begins with the first rest
+	}
 	switch {
 	case f.last.IsZero() || j.since(f.last) > j.flags.BackoffReset:
 		f.length = j.flags.BackoffFirst
