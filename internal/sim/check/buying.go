@@ -18,19 +18,27 @@ var buyingRules = []rule{
 
 // flies reports whether a unit may still arrive in time.
 func (j *Judge) flies(u *unit) bool {
-	t := &j.truth
-	if u.over || j.since(u.growth.at) >= j.flags.ProvisionTime-rounding {
-		return false
-	}
-	m := t.machines[u.machine]
-	n := t.nodeOf(m)
+	return j.since(u.growth.at) < j.flags.ProvisionTime-rounding && j.comes(u, -rounding)
+}
+
+// comes reports whether a unit is waited for still, where the times of its machine and node are longer by more.
+func (j *Judge) comes(u *unit, more time.Duration) bool {
+	m := j.truth.machines[u.machine]
+	n := j.truth.nodeOf(m)
+	from := u.growth.at
 	switch {
+	case u.over || m == nil && u.machine != "":
+		return false
 	case m == nil:
-		return u.machine == ""
 	case m.ending || m.failed || m.had && n == nil:
 		return false
+	default:
+		from = later(from, m.made)
 	}
-	return n == nil || !n.differs && (n.ever || j.since(n.made) < j.flags.StartupTime-rounding)
+	if n != nil && !n.ever {
+		from = later(from, n.made.Add(j.flags.StartupTime-j.flags.ProvisionTime))
+	}
+	return j.since(from) < j.flags.ProvisionTime+more && (n == nil || !n.differs)
 }
 
 // odd reports whether a node of a group is another than was promised, or one was that went while what was asked for

@@ -245,7 +245,8 @@ func backoffLate(j *Judge, e *Event) {
 // waits reports whether a pod waits that nodes are bought for, and the scheduler has refused it.
 func (p *pod) waits() bool { return p.node == "" && p.refused && !p.own && !p.expendable && !p.ending }
 
-// flying reports whether a unit is in flight, or a machine that lost its node has time to get another one.
+// flying reports whether a unit is waited for, or a machine that lost its node has time to get another one: no longer
+// than the tolerance after its time, which runs from when its machine was made.
 func (j *Judge) flying() bool {
 	for _, m := range j.truth.machines {
 		if m.had && m.node == "" && !m.ending && !m.lost.IsZero() &&
@@ -256,7 +257,7 @@ func (j *Judge) flying() bool {
 	for _, g := range j.truth.groups {
 		for _, o := range g.growths {
 			for _, u := range o.units {
-				if j.flies(u) {
+				if j.comes(u, j.tolerance()+slack) {
 					return true
 				}
 			}

@@ -22,7 +22,8 @@ var timerRules = []rule{
 		"--max-node-provision-time, unless the cloud could not make it.",
 		map[What]func(*Judge, *Event){MachineEnds: provisioned, TargetIs: takenBack}},
 	{"T-backoff", "A group whose growth failed rests for 5 minutes, then for twice as long each time, up to 30.",
-		map[What]func(*Judge, *Event){Asks: backedOff, Answered: growthRefused, ReadEnds: growthFailed}},
+		map[What]func(*Judge, *Event){Asks: backedOff, Answered: growthRefused, ReadEnds: growthFailed,
+			Sees: growthUnseen}},
 	{"T-grace", "No machine is ended before the pods that we evicted from it have ended, or had their time to.",
 		map[What]func(*Judge, *Event){MachineEnds: graced}},
 }
@@ -170,14 +171,35 @@ func takenBack(j *Judge, e *Event) {
 	j.test(back <= late || open == 0, e, e.Group, "%d are taken back, and of %d requests %d are late", back, open, late)
 }
 
-// growthRefused and growthFailed learn of failures; backedOff holds growths against them.
+// growthRefused and growthFailed learn of failures; backedOff holds growths against them. Those that are not answered,
+// time after time, may count for failures.
 func growthRefused(j *Judge, e *Event) {
-	if w := j.truth.writes[e.Call]; w != nil && w.Verb == Grow && e.Answer == Refused {
+	w := j.truth.writes[e.Call]
+	if w == nil || w.Verb != Grow {
+		return
+	}
+	switch g := j.truth.groups[w.Group]; {
+	case g == nil:
+	case e.Answer == Refused:
 		said := e.When
 		if said.IsZero() {
 			said = e.At
 		}
 		j.fails(w.Group, e.Call, j.truth.growthOf(w.Group, e.Call), said)
+	case e.Answer == Unknown:
+		j.mayFail(g)
+	}
+}
+
+// growthUnseen: what did not come in time by a picture that is older than the asking may count for a failure.
+func growthUnseen(j *Judge, e *Event) {
+	for _, g := range j.truth.groups {
+		for _, o := range g.growths {
+			end := o.at.Add(j.flags.ProvisionTime)
+			if e.When.Before(o.at) && end.After(j.truth.cycle) && !end.After(j.now) {
+				g.late = j.now
+			}
+		}
 	}
 }
 
@@ -235,16 +257,8 @@ func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 	case !j.now.Before(f.most):
 		f.length = min(2*f.length, j.flags.BackoffMost)
 	}
-	switch {
-	case f.known.IsZero() || j.since(f.known) > j.flags.BackoffReset:
-		f.longest = j.flags.BackoffFirst
-	case !j.now.Before(f.most):
-		f.longest = min(2*f.longest, j.flags.BackoffMost)
-	}
-	if !g.late.IsZero() && g.late.After(f.known) && j.since(g.late) <= j.flags.BackoffReset {
-		f.longest = min(2*f.longest, j.flags.BackoffMost) // what did not come in time was a failure, too
-	}
-	f.known, f.last, f.said, f.cause, f.classes = j.now, j.now, said, cause, map[string]bool{}
+	j.mayFail(g)
+	f.last, f.said, f.cause, f.classes = j.now, said, cause, map[string]bool{}
 	if o != nil {
 		for class := range o.claims {
 			f.classes[class] = true
@@ -253,7 +267,22 @@ func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 	if !j.now.Before(f.until) {
 		f.until = j.now.Add(f.length)
 	}
-	f.most = j.now.Add(f.longest)
+}
+
+// mayFail makes a group's rest as long as it may be after what may count for a failure. That the rest before was over
+// may be known a little earlier.
+func (j *Judge) mayFail(g *group) {
+	f := &g.failures
+	switch {
+	case f.known.IsZero() || j.since(f.known) > j.flags.BackoffReset:
+		f.longest = j.flags.BackoffFirst
+	case !j.now.Before(f.most.Add(-j.tolerance())):
+		f.longest = min(2*f.longest, j.flags.BackoffMost)
+	}
+	if !g.late.IsZero() && g.late.After(f.known) && j.since(g.late) <= j.flags.BackoffReset {
+		f.longest = min(2*f.longest, j.flags.BackoffMost) // what did not come in time was a failure, too
+	}
+	f.known, f.most = j.now, j.now.Add(f.longest)
 }
 
 func backedOff(j *Judge, e *Event) {
