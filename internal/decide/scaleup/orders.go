@@ -11,15 +11,16 @@ import (
 // This file asks what is left of a plan when the scheduler, which is not told of it, binds the pods in an
 // order of its own (ADR 55).
 
-// bindLooks is the most nodes that one order may look at. Plans that need more are compared as they stand.
+// bindLooks is the most nodes that one order may look at, in the larger of the plans that are compared.
 const bindLooks = 1 << 21
 
 // run is a number of pods of one class that are bound one after the other.
 type run struct{ class, count int }
 
 // orders are ways in which the pods may be bound: as the plan has them, which is the largest first; the other
-// way around; and as the scheduler's queue has them, by priority and age.
-func (pl *planner) orders(p *purchase, bulk []*waiting) [][]run {
+// way around; and as the scheduler's queue has them, by priority and age. The plan since a stage and one of so many
+// other nodes are both bound in the same ones: those that are short enough for either.
+func (pl *planner) orders(p *purchase, bulk []*waiting, since stage, others int) [][]run {
 	planned := make([]run, len(p.Classes))
 	for i := range p.Classes {
 		planned[i] = run{i, p.Classes[i].Count}
@@ -62,23 +63,16 @@ func (pl *planner) orders(p *purchase, bulk []*waiting) [][]run {
 			inQueue = append(inQueue, run{q.class, 1})
 		}
 	}
-	return [][]run{planned, reversed, inQueue}
+	_, nodes := pl.kindsOf(p, since)
+	nodes = max(nodes, others)
+	return slices.DeleteFunc([][]run{planned, reversed, inQueue}, func(o []run) bool { return len(o)*nodes > bindLooks })
 }
 
 // unbound is the price of the nodes that pods still need which found no place on those that were bought since a
 // stage, in the worst of the orders.
 func (pl *planner) unbound(p *purchase, since stage, orders [][]run) (worst int64) {
-	nodes, count := make([]int, len(p.kinds)), 0
-	for i, kind := range p.kinds {
-		for _, h := range kind {
-			nodes[i] += pl.grown[h.group].nodes - since.grown[h.group].nodes
-		}
-		count += nodes[i]
-	}
+	nodes, count := pl.kindsOf(p, since)
 	for _, order := range orders {
-		if len(order)*count > bindLooks {
-			continue
-		}
 		more := *p
 		more.Problem.Classes = slices.Clone(p.Classes)
 		any := false
@@ -93,6 +87,18 @@ func (pl *planner) unbound(p *purchase, since stage, orders [][]run) (worst int6
 		}
 	}
 	return worst
+}
+
+// kindsOf are how many nodes were bought since a stage, by type and in all.
+func (pl *planner) kindsOf(p *purchase, since stage) (nodes []int, count int) {
+	nodes = make([]int, len(p.kinds))
+	for i, kind := range p.kinds {
+		for _, h := range kind {
+			nodes[i] += pl.grown[h.group].nodes - since.grown[h.group].nodes
+		}
+		count += nodes[i]
+	}
+	return nodes, count
 }
 
 // bind puts pods onto so many nodes of each type, each where the scheduler's scores are highest. It says how many

@@ -205,7 +205,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage, deeds []deed) {
 	if !ok {
 		return
 	}
-	orders := pl.orders(p, bulk)
+	orders := pl.orders(p, bulk, since, plan.Nodes)
 	unbound := pl.unbound(p, since, orders)
 	pl.back(since, bulk)
 	pl.buy(p, plan, bulk)

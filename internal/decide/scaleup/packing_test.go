@@ -103,7 +103,7 @@ func TestPackingOnlyHelps(t *testing.T) {
 			return
 		}
 		asked := pl.purchase(lotsOf(slices.DeleteFunc(slices.Clone(pods), pl.byName)), pl.heads, price, begin.limits.most)
-		orders := pl.orders(asked, list)
+		orders := pl.orders(asked, list, begin, 0)
 		after, ok := pl.cost(begin, price)
 		afterAll := after + pl.unbound(asked, begin, orders)
 		pl.grown = alone.grown

@@ -40,7 +40,7 @@ func (pl *planner) packWhole() {
 	if !ok {
 		return
 	}
-	orders := pl.orders(p, pl.list)
+	orders := pl.orders(p, pl.list, pl.begin, plan.Nodes)
 	was, domains, unbound := pl.stage(pl.list), pl.domains, pl.unbound(p, pl.begin, orders)
 	pl.back(pl.begin, pl.list)
 	pl.replant(p, plan, old, of)
