@@ -189,11 +189,57 @@ func once(j *Judge, e *Event) {
 	// Where units are in flight for more pods than wait, what they are for was said while it changed: the room of one
 	// that is no longer waited for was other pods'.
 	voided = voided || gone && before > own
-	if g := t.groups[e.Group]; voided || t.raised || g == nil || g.varies || j.since(t.stirred) < settled {
+	// Pods that depend on others may find no room on what was bought for those that took theirs.
+	voided = voided || like != nil && like.coupled && t.taken(e.Class)
+	g := t.groups[e.Group]
+	if voided || t.raised || g == nil || g.varies || j.since(t.stirred) < settled || j.exceeds(e.Call, like, e.N) {
 		return
 	}
 	j.test(before+e.N <= own || claims+e.N <= all, e, e.Class,
 		"%s is for %d of its pods, units in flight are for %d, and %d wait", e.Call, e.N, before, own)
+}
+
+// taken reports whether others took room that was bought for pods of a class.
+func (t *truth) taken(class string) bool {
+	for _, g := range t.groups {
+		for _, o := range g.growths {
+			if o.claims[class] == 0 {
+				continue
+			}
+			for _, u := range o.units {
+				n := t.nodes[u.node]
+				if n != nil && slices.ContainsFunc(n.counts(), func(p *pod) bool { return o.claims[p.class] == 0 }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// exceeds reports whether the pods that wait are too large for all units in flight but a call's together, by so many
+// like one of them: small ones may have gone first, and have left less room than the larger ones were counted for.
+func (j *Judge) exceeds(call string, like *pod, pods int) bool {
+	if like == nil {
+		return false
+	}
+	cpu, memory := int64(0), int64(0)
+	for _, p := range j.truth.pods {
+		if p.node == "" && !p.own && !p.expendable {
+			cpu, memory = cpu+p.cpu, memory+p.memory
+		}
+	}
+	for _, g := range j.truth.groups {
+		for _, o := range g.growths {
+			for _, u := range o.units {
+				if o.call != call && j.comes(u, rounding) {
+					cpu, memory = cpu-g.cpu, memory-g.memory
+				}
+			}
+		}
+	}
+	but := int64(pods - 1) // the last one may have room in part
+	return cpu > but*like.cpu || memory > but*like.memory
 }
 
 // waitingLike is a pod of a class that waits, nil if none does.
