@@ -39,11 +39,11 @@ func (j *Judge) begins(e *Event) *node {
 
 func unneeded(j *Judge, e *Event) {
 	if n := j.begins(e); n != nil && n.ready && !j.due(n) {
-		if j.since(n.changed) <= j.lag(rounding) {
-			return // it may not be known yet that it is ready
+		w := j.truth.writes[e.Call]
+		if j.since(n.changed) <= j.lag(rounding) || w != nil && n.changed.After(w.began.Add(-rounding)) {
+			return // it may not be known yet that it is ready, or was not when it was begun
 		}
 		low, ready := n.low, n.turned
-		w := j.truth.writes[e.Call]
 		if low.IsZero() && (j.since(n.used) <= j.lag(j.tolerance()) || w != nil && n.used.After(w.began)) {
 			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
