@@ -51,7 +51,7 @@ func (f *finder) ofMove(c *candidate) bool {
 
 // cameOfMove keeps a node that goes for the money while a pod is on it that came for an evicted one: from another node
 // of a move, or from this one before it was given back. It rests as long as the nodes of a move that is over. What was
-// moved before this one began was asked for then.
+// on the node when this one began was asked for then; a pod that was made shortly before may not have been.
 func (f *finder) cameOfMove(c *candidate, m *model.Move) *model.Verdict {
 	n := f.Snapshot.Nodes[c.node]
 	if m.Reason != model.CheaperElsewhere && m.Reason != model.PreferredElsewhere || n.Kind != model.Ready ||
@@ -61,7 +61,7 @@ func (f *finder) cameOfMove(c *candidate, m *model.Move) *model.Verdict {
 	var why *model.Verdict
 	for _, p := range c.moving {
 		until := time.Unix(p.Created, 0).Add(m.Stay)
-		if until.After(f.Snapshot.Now) && model.CameAfter(p.Created, m.Began) &&
+		if until.After(f.Snapshot.Now) && model.CameAfter(p.Created, m.Began.Add(-bindsWithin)) &&
 			f.Snapshot.Displaced[p.Owner].Moved(p.Created) && (why == nil || until.After(why.Until)) {
 			why = &model.Verdict{Reason: model.MovedLately, Until: until, Fix: "time, or a shorter --move-stay",
 				Detail: fmt.Sprintf("pod %s came for an evicted one", p.Name)}
@@ -69,6 +69,9 @@ func (f *finder) cameOfMove(c *candidate, m *model.Move) *model.Verdict {
 	}
 	return why
 }
+
+// bindsWithin is how long a pod may wait for a node while nothing is wrong. We err to keeping a pod where it is.
+const bindsWithin = time.Minute
 
 // promise counts the old nodes of moves under way that have not begun to go as gone: the room above the minimums is
 // theirs. Another node that took it would have the move wait in vain, and what it bought stay. One whose pods have no
