@@ -90,7 +90,19 @@ var table = []mutant{
 	{"the last pod of a service goes after a restart", "internal/decide/reserve/removals.go", unit,
 		`!r.snap.Displaced[q.Owner].First.IsZero()`, `false`},
 	{"pods that were moved lately go with the next node of a move", "internal/decide/scaledown/moves.go", unit,
-		`until.After(f.Snapshot.Now) && model.CameAfter(p.Created, m.Began) &&`, `until.IsZero() &&`},
+		`until.After(f.Snapshot.Now) && model.CameAfter(p.Created, m.Began.Add(-bindsWithin)) &&`, `until.IsZero() &&`},
+	{"a pod that came as a move began goes with the next node", "internal/decide/scaledown/moves.go", unit,
+		`bindsWithin = time.Minute`, `bindsWithin = 0 * time.Minute`},
+	{"the last two pods of a service go from two nodes at once", "internal/decide/reserve/removals.go", unit,
+		`first[q.Owner] = i
+			}
+		}
+	}
+	return first`, `first[q.Owner] = 0
+			}
+		}
+	}
+	return map[types.UID]int{}`},
 	{"nodes that go for a move take pods of others", "internal/decide/marks.go", unit,
 		`(unneeded || going[n.Name])`, `unneeded`},
 	{"the last pods of a service go with a whole group", "internal/decide/scaledown/whole.go", unit,

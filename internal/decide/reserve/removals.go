@@ -139,10 +139,10 @@ func (r *Room) FindCompany(waited []model.ClassID) {
 }
 
 // findAlone finds the pods of removals under way that only pods on nodes which leave can serve beside, for the time
-// until others have come for them. Of a controller that has such pods on several nodes, the first of these goes first.
+// until others have come for them. Of a controller that has such pods on several nodes, those of one node go first.
 func (r *Room) findAlone() {
 	alone := map[types.UID][]*removal.Pod{}
-	first := map[types.UID]int{} // the first removal that has a pod of the controller
+	first := r.firstEvicted()
 	for i := range r.Removals {
 		o := &r.Removals[i]
 		d := r.snap.Nodes[o.Node].Standing.Drain
@@ -182,6 +182,24 @@ func (r *Room) findAlone() {
 			q.Alone = true
 		}
 	}
+}
+
+// firstEvicted is the removal, by controller, that has asked for the eviction of a pod which is there still. Where none
+// has, the first that has a pod of the controller is it.
+func (r *Room) firstEvicted() map[types.UID]int {
+	first := map[types.UID]int{}
+	for i := range r.Removals {
+		o := &r.Removals[i]
+		asked := r.snap.Nodes[o.Node].Standing.Drain.Evictions
+		for j := range o.View.Pods {
+			q := &o.View.Pods[j]
+			is := func(x model.Eviction) bool { return x.UID == q.UID }
+			if _, ok := first[q.Owner]; !ok && slices.ContainsFunc(asked, is) {
+				first[q.Owner] = i
+			}
+		}
+	}
+	return first
 }
 
 // accompanied reports whether a pod is to leave with others of its controller, or after some have. Of a drain that
