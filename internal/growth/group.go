@@ -78,10 +78,13 @@ func (t *Lasts) longOver(rules model.Rules, now time.Time) bool {
 	return now.Sub(model.Latest(t.Growth, t.Removal, t.Failure)) > rules.BackoffReset
 }
 
-// Bound brings times that lie ahead back to now.
-func (t *Lasts) Bound(now time.Time) {
+// Trust brings times that lie ahead back to now. Alone is for how long no process led, or how far the clock has jumped:
+// no delay has run then.
+func (t *Lasts) Trust(now time.Time, alone time.Duration) {
 	for _, at := range []*time.Time{&t.Growth, &t.Demand, &t.Removal, &t.Failure} {
-		*at = model.Earlier(*at, now)
+		if !at.IsZero() {
+			*at = model.Earlier(at.Add(alone), now)
+		}
 	}
 }
 

@@ -119,6 +119,6 @@ func (l *Ledger) trust(seen *model.Observation) {
 	for i := range l.interruptions {
 		l.interruptions[i].At = model.Earlier(l.interruptions[i].At, now)
 	}
-	l.last.Bound(now)
-	l.inherited.Bound(now)
+	l.last.Trust(now, alone)
+	l.inherited.Trust(now, alone)
 }

@@ -139,6 +139,8 @@ var table = []mutant{
 		`return model.Latest(model.Earlier(of.Created, in.first), in.least)`, `return of.Created`},
 	{"L8: time runs while no process leads", "internal/growth/memory.go", unit,
 		`alone > 0 && u.Open()`, `alone < 0 && u.Open()`},
+	{"L8: delays run while no process leads", "internal/growth/group.go", unit,
+		`*at = model.Earlier(at.Add(alone), now)`, `*at = model.Earlier(*at, now)`},
 	{"L8: a node is as old as another clock says", "internal/model/nodestate.go", unit,
 		`Latest(n.CreationTimestamp.Time, known.Born).Add(startup)`, `n.CreationTimestamp.Add(startup)`},
 	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,

@@ -102,7 +102,8 @@ func lateFor(of timer) func(*Judge, *Event) {
 				d    time.Duration
 			}{{addTime, t.grew[where], f.DelayAfterAdd}, {deleteTime, t.removed[where], f.DelayAfterDelete},
 				{failureTime, t.failed[where], f.DelayAfterFailure}} {
-				if ends := delay.from.Add(delay.d); !delay.from.IsZero() && ends.After(due) {
+				// A process that finds a memory from before does not know whether time has passed or its clock jumped (N16).
+				if ends := later(delay.from, t.led).Add(delay.d); !delay.from.IsZero() && ends.After(due) {
 					due, which = ends, delay.is
 				}
 			}
