@@ -216,7 +216,11 @@ func (g *Group) attribute(f *Fold, pg *provider.Group, registered bool) {
 			continue
 		}
 		rec.asked = true
-		a, u := g.oldestAnonymous()
+		seen := f.Seen.Now
+		if rec.tie == unbound {
+			seen = rec.first
+		}
+		a, u := g.oldestAnonymous(seen)
 		if u == nil {
 			continue // no ask is for it
 		}
@@ -243,24 +247,35 @@ func (g *Group) attribute(f *Fold, pg *provider.Group, registered bool) {
 	}
 }
 
-// oldestAnonymous finds the unit without an instance that has waited longest,
-// one that is still waited for if there is any.
-func (g *Group) oldestAnonymous() (*model.Ask, *model.Unit) {
+// oldestAnonymous finds the unit without an instance that has waited longest, one that is still waited for if there is
+// any. What was seen before a scale-up was asked for is none of its: it was not listed for a while.
+func (g *Group) oldestAnonymous(seen time.Time) (*model.Ask, *model.Unit) {
+	if a, u := oldestOf(g.asks, func(a *model.Ask) bool { return a.Found || !a.At.After(seen) }); u != nil {
+		return a, u
+	}
+	return oldestOf(g.asks, func(*model.Ask) bool { return true })
+}
+
+// oldestOf is oldestAnonymous among some of the asks, oldest first.
+func oldestOf(asks []model.Ask, among func(*model.Ask) bool) (*model.Ask, *model.Unit) {
 	var (
 		ask  *model.Ask
 		late *model.Unit
 	)
-	for i := range g.asks {
-		for j := range g.asks[i].Units {
-			u := &g.asks[i].Units[j]
+	for i := range asks {
+		if !among(&asks[i]) {
+			continue
+		}
+		for j := range asks[i].Units {
+			u := &asks[i].Units[j]
 			if u.Instance != "" {
 				continue
 			}
 			if u.State == model.UnitAsked {
-				return &g.asks[i], u
+				return &asks[i], u
 			}
 			if late == nil {
-				ask, late = &g.asks[i], u
+				ask, late = &asks[i], u
 			}
 		}
 	}

@@ -266,6 +266,30 @@ func TestAMachineWithoutANodeIsListedAgain(t *testing.T) {
 	}
 }
 
+// TestAMachineThatIsListedAgainIsOfItsOwnScaleUp: it was seen before more was asked for. What came for that is not put
+// in its place, to end with its time.
+func TestAMachineThatIsListedAgainIsOfItsOwnScaleUp(t *testing.T) {
+	s := settled(t, 1)
+	s.minute = 1
+	s.grow(1)
+	first := s.instance()
+	s.at(1)
+	all := s.instances
+	s.instances = all[:1:1]
+	s.at(15)
+	s.grow(1)
+	s.at(16.5)
+	s.instances = slices.Clone(all)
+	second := s.instance()
+	for _, w := range s.at(17).Waiting {
+		want(t, string(w.Instance), w.Long, string(w.Instance) == first)
+		if string(w.Instance) != first && string(w.Instance) != second {
+			t.Errorf("%s waits", w.Instance)
+		}
+	}
+	want(t, "wait", len(s.at(17.1).Waiting), 2)
+}
+
 // TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
 // request. It begins again when machines are made again.
 func TestNoTimeRunsWhileNoMachinesAreMade(t *testing.T) {

@@ -158,6 +158,8 @@ var table = []mutant{
 		`of.Created.Add(behind).Before(at)`, `of.Created.Before(at)`},
 	{"machines without their node are remembered for good", "internal/growth/group.go", unit,
 		`return !f.Seen.Now.Before(in.forgotten(f.Rules.Provision(pg)))`, `return false`},
+	{"L8: a machine that is listed again takes the place of a new one", "internal/growth/progress.go", unit,
+		`seen = rec.first`, `seen = f.Seen.Now`},
 	{"L8: a machine that had no node is new when it is listed again", "internal/growth/group.go", unit | play,
 		`(in.tie == strayed || in.tie == unbound) && in.removed`, `in.tie == strayed && in.removed`},
 	{"L8: how old a machine is is forgotten within minutes", "internal/growth/machine.go", unit | play,
