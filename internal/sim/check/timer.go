@@ -162,12 +162,23 @@ func takenBack(j *Judge, e *Event) {
 			late++
 		}
 	}
+	machines := 0
 	for _, m := range t.machines {
-		if m.group == g.id && m.unit != nil && m.made.After(t.sees) &&
-			j.since(m.unit.growth.at) >= j.flags.ProvisionTime-rounding {
-			late++ // it was late in the picture, and has come since; the next one is taken back in its place
+		if m.group != g.id || m.ending {
+			continue
+		}
+		machines++
+		if m.unit == nil {
+			continue
+		}
+		// It was late in the picture, and has come since, or about then; the next one is taken back in its place.
+		end := m.unit.growth.at.Add(j.flags.ProvisionTime)
+		if !j.now.Before(end.Add(-rounding)) &&
+			(m.made.After(t.sees) || m.node == "" && m.made.After(end.Add(-j.tolerance()))) {
+			late++
 		}
 	}
+	late += max(0, g.target-machines-open-len(g.vacant)) // it is not known since when the others are asked for
 	j.test(back <= late || open == 0, e, e.Group, "%d are taken back, and of %d requests %d are late", back, open, late)
 }
 
