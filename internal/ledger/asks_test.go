@@ -283,6 +283,15 @@ func TestANodeThatAnotherClockDates(t *testing.T) {
 	s.node(s.instance(), corev1.ConditionFalse, s.now())
 	s.at(2.9)
 	want(t, "never started", s.at(17).Counts.NeverStarted, 1)
+
+	// One that is still to come by our clock has its time from when it was first seen.
+	s = bought(t, 1)
+	s.minute = 2
+	hence := s.now().Add(time.Hour)
+	s.node(s.instance(), corev1.ConditionFalse, hence).CreationTimestamp = metav1.NewTime(hence)
+	s.at(2.5)
+	want(t, "young before its time is over", s.at(17.4).Counts.Young, 1)
+	want(t, "never started after it", s.at(17.5).Counts.NeverStarted, 1)
 }
 
 // TestZeroInstancesIsAnAnswer: for an ask that was never filled.

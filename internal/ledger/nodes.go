@@ -136,15 +136,19 @@ func (l *Ledger) quiet(i int, object *corev1.Node) (known, ok bool) {
 	return at.known, true
 }
 
-// born is when a node was first seen that says that it is older than the fold before, which lacked it: our clock
-// and the one that dates nodes are not the same, and its time to become ready runs by ours.
+// born is when a node was first seen that says that it is older than the fold before, which lacked it, or that it is
+// still to come: our clock and the one that dates nodes are not the same, and its time to become ready runs by ours.
 func (l *Ledger) born(n *corev1.Node, home model.Home, known model.NodeStanding, now time.Time) time.Time {
 	_, stray := l.strays[n.Name]
 	switch {
 	case model.NodeReady(n):
 		return time.Time{}
-	case !known.Born.IsZero() || stray || l.folded.IsZero() || l.order[home.Group].Has(home.Instance, n.Name):
+	case !known.Born.IsZero():
 		return known.Born
+	case n.CreationTimestamp.After(now.Add(lateWatch)):
+		return now
+	case stray || l.folded.IsZero() || l.order[home.Group].Has(home.Instance, n.Name):
+		return time.Time{}
 	case !n.CreationTimestamp.IsZero() && n.CreationTimestamp.Add(lateWatch).Before(l.folded):
 		return now
 	}

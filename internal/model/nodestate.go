@@ -55,7 +55,11 @@ func StateOf(
 	case NodeReady(n):
 		return StateReady, time.Time{}
 	}
-	until = Latest(n.CreationTimestamp.Time, known.Born).Add(startup)
+	born := known.Born
+	if born.IsZero() {
+		born = n.CreationTimestamp.Time
+	}
+	until = born.Add(startup)
 	young := now.Before(until)
 	switch {
 	case lacksResource(n):

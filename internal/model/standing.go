@@ -235,7 +235,7 @@ type NodeStanding struct {
 	// Drain is how far its removal is, if one is open.
 	Drain *Drain
 	// Born is when a node that is not ready yet was first seen, if it says that it is older than a look that
-	// lacked it: another clock has dated it. Else it is zero.
+	// lacked it, or still to come: another clock has dated it. Else it is zero.
 	Born time.Time
 }
 

@@ -142,7 +142,9 @@ var table = []mutant{
 	{"L8: delays run while no process leads", "internal/growth/group.go", unit,
 		`*at = model.Earlier(at.Add(alone), now)`, `*at = model.Earlier(*at, now)`},
 	{"L8: a node is as old as another clock says", "internal/model/nodestate.go", unit,
-		`Latest(n.CreationTimestamp.Time, known.Born).Add(startup)`, `n.CreationTimestamp.Add(startup)`},
+		`if born.IsZero() {`, `if true {`},
+	{"L8: a node of tomorrow is young until then", "internal/ledger/nodes.go", unit,
+		`case n.CreationTimestamp.After(now.Add(lateWatch)):`, `case false:`},
 	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,
 		`	g.deadline.Stop(now)
 	if g.stalls {`, `	if g.stalls {`},
