@@ -1,7 +1,6 @@
 package repair
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,47 +117,8 @@ func CouldBe(g *model.Group, n *corev1.Node) bool {
 	return agrees(g, n, corev1.LabelTopologyZone) && looksLike(g, n)
 }
 
-// astray reports whether a node might be a machine of the group that came up in another zone than the group says.
-// Nodes of a zone in which other groups miss some are theirs, unless there are more of them than those miss.
-func (f *finder) astray(g *model.Group, n *corev1.Node) bool {
-	const zone = corev1.LabelTopologyZone
-	if agrees(g, n, zone) || !looksLike(g, n) {
-		return false
-	}
-	missed, theirs := 0, map[string]bool{}
-	for i := range f.snap.Groups {
-		o := &f.snap.Groups[i]
-		if o.Template == nil || o.Template.Node == nil || o.Template.Node.Labels[zone] != n.Labels[zone] ||
-			!misses(o, n) || !looksLike(o, n) {
-			continue
-		}
-		missed += o.Missing
-		for _, s := range f.strangers {
-			if s.Labels[zone] == n.Labels[zone] && misses(o, s) && looksLike(o, s) {
-				theirs[s.Name] = true
-			}
-		}
-	}
-	return missed == 0 || len(theirs) > missed
-}
-
-// misses reports whether a group lacks a node that may be this one: not if all that it lacks was asked for later.
-func misses(g *model.Group, n *corev1.Node) bool {
-	later := false
-	for i := range g.Asks {
-		a := &g.Asks[i]
-		if !slices.ContainsFunc(a.Units, func(u model.Unit) bool { return u.State != model.UnitReady }) {
-			continue
-		}
-		if a.First || asOld(a.At, skew, n) {
-			return g.Missing > 0
-		}
-		later = true
-	}
-	return g.Missing > 0 && !later
-}
-
-// looksLike reports whether a node has what all nodes of the group have in common, in any zone.
+// looksLike reports whether a node has what all nodes of the group have in common, in any zone: a machine may come up
+// in another one than its group says, and whose a node is cannot be told by what groups of its zone miss.
 func looksLike(g *model.Group, n *corev1.Node) bool {
 	if g.Template == nil || g.Template.Node == nil {
 		return true
