@@ -18,16 +18,16 @@ type grouped struct {
 const mostGroups = 150
 
 // inGroups offers a plan by groups, of which there are at most so many, and one for each class that is
-// not to be grouped.
+// not to be grouped; unless these are too many for columns still.
 func (s *search) inGroups(worth []float64, most, until int) {
 	a := &grouped{search: s, groups: s.c.groups(most)}
-	c := a.core()
-	if c == nil {
+	c, half := a.core(), (until-s.m.spent)/2
+	s.m.work(s.c.dims * len(s.c.classes) * bits.Len(uint(most)))
+	if c == nil || !c.columnsPay(half) {
 		return
 	}
-	s.m.work(s.c.dims * len(s.c.classes) * bits.Len(uint(most)))
 	inner := begin(c, s.m)
-	inner.pack(nil, s.m.spent+(until-s.m.spent)/2)
+	inner.pack(nil, s.m.spent+half)
 	s.offer(a.fill(inner.best, newGreedy(s.c, s.m, worth), until), MethodGroups)
 }
 

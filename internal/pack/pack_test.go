@@ -200,6 +200,28 @@ func TestLimitsAreInTheBound(t *testing.T) {
 	}
 }
 
+// TestGroupsTooMany: classes with a limit per node stay alone in groups, and where they are too many for columns,
+// groups are of no use and cost next to nothing.
+func TestGroupsTooMany(t *testing.T) {
+	r := rand.New(rand.NewSource(9))
+	p := Problem{Budget: 6_000_000}
+	for range 800 {
+		c := free(2, int64(100+r.Intn(4000)), int64(100+r.Intn(16000)), 1)
+		c.PerNode = 1
+		p.Classes = append(p.Classes, c)
+	}
+	for n := range int64(20) {
+		size := []int64{8000 * (n + 1), 32000 * (n + 1), 110}
+		p.Types = append(p.Types, Type{Capacity: size, Price: 90 * (n + 1), Max: NoLimit})
+	}
+	m := &meter{}
+	s := begin(fold(&p, m), m)
+	s.heuristics(s.c.guess(), p.Budget/4)
+	if all := solved(t, p).Steps; all > s.m.spent*5/4 {
+		t.Errorf("%d steps, of which a plan without groups takes %d", all, s.m.spent)
+	}
+}
+
 // TestGroups: items packed in groups of nearly one size are packed in their own, however few groups there
 // are; and with more classes than columns are generated for, a plan is still near its bound.
 func TestGroups(t *testing.T) {

@@ -48,7 +48,7 @@ func begin(c *core, m *meter) *search {
 // rests.
 func (s *search) pack(warm []pattern, until int) []pattern {
 	worth := s.c.guess()
-	if !s.columnsPay(until) {
+	if !s.c.columnsPay(until - s.m.spent) {
 		many := len(s.c.classes) > mostGroups
 		if s.heuristics(worth, s.m.spent+(until-s.m.spent)/4); many && !s.done() && s.m.spent < until {
 			s.inGroups(worth, mostGroups, until)
@@ -77,14 +77,14 @@ func (s *search) pack(warm []pattern, until int) []pattern {
 
 // columnsPay reports whether the budget is enough for column generation: to begin with, each row takes
 // an exchange in a square of numbers.
-func (s *search) columnsPay(budget int) bool {
-	rows := len(s.c.classes)
-	for k := range s.c.kinds {
-		if rows <= mostRows && s.c.scarce(k) {
+func (c *core) columnsPay(budget int) bool {
+	rows := len(c.classes)
+	for k := range c.kinds {
+		if rows <= mostRows && c.scarce(k) {
 			rows++
 		}
 	}
-	return rows <= mostRows && s.m.spent+rows*rows*rows/operationsPerStep < budget
+	return rows <= mostRows && rows*rows*rows/operationsPerStep < budget
 }
 
 const mostRows = 1200 // a square of which is 12 MB
