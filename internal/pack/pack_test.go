@@ -200,6 +200,25 @@ func TestLimitsAreInTheBound(t *testing.T) {
 	}
 }
 
+// TestEnough: where the bound that is known at once is enough, nothing is searched for; where it is one less, the
+// search is the same as ever.
+func TestEnough(t *testing.T) {
+	p := drawn(rand.New(rand.NewSource(7)), 12, 20)
+	p.Budget = 0
+	plain := solved(t, p)
+	p.Budget = 1 << 20
+	best := solved(t, p)
+	for enough, want := range map[int64]Plan{plain.PriceBound: plain, plain.PriceBound + 1: best} {
+		p.Enough = enough
+		if got := solved(t, p); got.Price != want.Price || got.PriceBound != want.PriceBound {
+			t.Errorf("enough is %d: %d of %d, want %d of %d", enough, got.Price, got.PriceBound, want.Price, want.PriceBound)
+		}
+	}
+	if best.Price == plain.Price {
+		t.Error("there was nothing to search for")
+	}
+}
+
 // TestGroupsTooMany: classes with a limit per node stay alone in groups, and where they are too many for columns,
 // groups are of no use and cost next to nothing.
 func TestGroupsTooMany(t *testing.T) {

@@ -15,6 +15,8 @@ type Problem struct {
 	// Budget is how many steps may be spent. A plan is made for any budget: with none it is
 	// a plain one, found by going through the classes once.
 	Budget int
+	// Enough is a bound on the price with which no plan is looked for; zero if there is none.
+	Enough int64
 	// Warm are patterns to begin with: Plan.Columns of the cycle before. Those that fit no
 	// more are left out.
 	Warm []Pattern

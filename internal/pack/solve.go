@@ -25,7 +25,7 @@ func solve(p *Problem) (*search, []pattern) {
 	m := &meter{}
 	c := fold(p, m)
 	s := begin(c, m)
-	if len(c.classes) == 0 {
+	if len(c.classes) == 0 || p.Enough > 0 && s.bound.least() >= p.Enough {
 		return s, nil
 	}
 	return s, s.pack(c.warm(p), p.Budget)

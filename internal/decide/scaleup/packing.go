@@ -93,11 +93,9 @@ func (pl *planner) byName(b model.Batch) bool { return pl.w.ReadsHost(b.Class) }
 // cheaper looks for a packing of all the pods that costs less than they do now. It is not looked for where
 // the bound that is known at once says that there is little to gain.
 func (pl *planner) cheaper(p *purchase, cost int64) (plan pack.Plan, found bool) {
-	plan, ok := pl.pack(p, 0)
-	if !ok || float64(cost) <= goodEnough*float64(plan.PriceBound) {
-		return plan, false
-	}
-	plan, ok = pl.pack(p, min(p.Budget, pl.w.Remaining()/4*model.LooksPerStep))
+	asked := *p
+	asked.Enough = int64(math.Ceil(float64(cost) / goodEnough))
+	plan, ok := pl.pack(&asked, min(p.Budget, pl.w.Remaining()/4*model.LooksPerStep))
 	return plan, ok && plan.Price < cost && slices.Max(append(plan.Unplaced, 0)) == 0
 }
 
