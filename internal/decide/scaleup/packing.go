@@ -21,6 +21,8 @@ const (
 	// take for each pod, so that few pods are not thought about for long.
 	packSteps       = 6_000_000
 	packStepsPerPod = 5_000
+	// beforeWhole is how much less a packing may take that is only what a whole plan begins with.
+	beforeWhole = 4
 	// priceUnits is how finely prices are told apart, wasteUnits the same of the largest node's share.
 	priceUnits = 1e5
 	wasteUnits = 1e6
@@ -193,6 +195,9 @@ func (pl *planner) growTogether(bulk []*waiting, since stage, deeds []deed) {
 	}
 	after := pl.stage(bulk)
 	p := pl.purchase(lotsOf(slices.DeleteFunc(pods, pl.byName)), pl.heads, price, since.limits.most)
+	if pl.wholeComes() {
+		p.Budget /= beforeWhole
+	}
 	plan, ok := pl.cheaper(p, cost)
 	if pl.whole(p) {
 		pl.proven.nodes = max(pl.proven.nodes, plan.NodeBound)

@@ -61,6 +61,13 @@ func (pl *planner) packWhole() {
 	pl.restore(old, was, domains)
 }
 
+// wholeComes reports whether the plan that is being made will be packed again with all of its pods. What is bought for
+// moves, where no pods wait, is not.
+func (pl *planner) wholeComes() bool {
+	coupled := func(q *waiting) bool { return q.planned > 0 && !pl.w.Bulk(q.Class) }
+	return slices.ContainsFunc(pl.list, coupled) && pl.packable()
+}
+
 // packable reports whether the plan is one that may be packed again: nothing was bought but for pods, each group's
 // nodes are alike, and there are steps to do it all once more.
 func (pl *planner) packable() bool {
