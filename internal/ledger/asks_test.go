@@ -796,7 +796,7 @@ func TestNeverReadyBacksOff(t *testing.T) {
 }
 
 // TestReadyAfterItWasGivenUp: a node that was given up and becomes ready after all, when
-// its ask is long over, is one to be judged by what it was bought for.
+// its ask is long over, is one to be judged by what it was bought for, though no such pod waited meanwhile.
 func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
@@ -807,6 +807,8 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s.at(1)
 	s.at(17)
 	want(t, "given up", s.l.Standing().Arrivals, []model.Arrival{{Node: n.Name, Group: "g", For: []string{"web"}}})
+	s.l.Note(&model.Snapshot{Now: t0.Add(18 * time.Minute)}, model.Plan{})
+	want(t, "while no such pod waits", len(s.l.Standing().Arrivals), 1)
 	s.restart()
 	s.minute = 40
 	s.turn(n, corev1.ConditionTrue)

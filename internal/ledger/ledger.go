@@ -288,7 +288,8 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	l.noteDoubts(s, p)
 }
 
-// dropArrivals forgets the nodes that were bought for pods which no longer wait.
+// dropArrivals forgets the nodes that were bought for pods which no longer wait. Those that are not ready are kept: by
+// the time they are, such pods may wait again.
 func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
 	l.fold.Waits = nil
 	for i := range p.Pending {
@@ -299,7 +300,8 @@ func (l *Ledger) dropArrivals(s *model.Snapshot, p model.Plan) {
 	}
 	before := len(l.fold.Arrivals)
 	l.fold.Arrivals = slices.DeleteFunc(slices.Clone(l.fold.Arrivals), func(a model.Arrival) bool {
-		return !slices.ContainsFunc(a.For, func(class string) bool { return slices.Contains(l.fold.Waits, class) })
+		return !a.Ready.IsZero() &&
+			!slices.ContainsFunc(a.For, func(class string) bool { return slices.Contains(l.fold.Waits, class) })
 	})
 	l.news = l.news || len(l.fold.Arrivals) < before // a node that settled for them is what it is
 }

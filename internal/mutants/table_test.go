@@ -278,6 +278,8 @@ var table = []mutant{
 		`ours.Total -= departed`, `_ = departed`},
 	{"S1, UC8: a sick cluster is acted on", "internal/ledger/ledger.go", unit | play | worlds,
 		`if !rules.TooMany(unready, all) {`, `if true {`},
+	{"N7: a node that is not ready is forgotten while none of its pods waits", "internal/ledger/ledger.go", unit,
+		`return !a.Ready.IsZero() &&`, `return true &&`},
 	{"S1: nodes of a group that was never read do not count", "internal/ledger/ledger.go", unit,
 		`return !g.Sighted }`, `return false }`},
 	{"S1: removals go on in a sick cluster", "internal/decide/halted.go", unit,
