@@ -336,6 +336,7 @@ func helped(j *Judge, e *Event) {
 			continue // it was for pods of others
 		}
 		var useless *node
+		var came time.Time
 		for _, u := range o.units {
 			n := t.nodes[u.node]
 			m := t.machineOf(n)
@@ -348,12 +349,13 @@ func helped(j *Judge, e *Event) {
 			}
 			// Whether the scheduler has had its time, only who has watched it knows.
 			from, took := later(later(n.changed, t.led), minTime(t.lastBound(e.Class), n.changed.Add(busy))), shownIfAsTold
-			if n.differs && !t.willful(n.changed) {
+			if from = later(from, t.resumed); n.differs && !t.willful(n.changed) {
 				from, took = n.changed, shown
 			}
+			from = later(from, t.hiddenUntil(m))
 			if n.tainted == "" && !n.withheld && !n.drifted && n.cordoned == "" && j.since(from) > took+j.tolerance() &&
 				j.since(n.changed) < brake {
-				useless = n
+				useless, came = n, u.ready
 			}
 		}
 		if useless == nil {
@@ -361,7 +363,7 @@ func helped(j *Judge, e *Event) {
 		}
 		waits := slices.ContainsFunc(sorted(t.pods), func(uid string) bool {
 			p := t.pods[uid]
-			return p.class == e.Class && p.node == "" && p.refused && !p.coupled && p.made.Before(useless.changed)
+			return p.class == e.Class && p.node == "" && p.refused && !p.coupled && p.made.Before(came)
 		})
 		// Machines of growths that are under way together cannot be told apart.
 		mixed := slices.ContainsFunc(g.growths, func(x *growth) bool {
@@ -376,9 +378,11 @@ func helped(j *Judge, e *Event) {
 	j.test(true, e, "", "")
 }
 
-// willful reports whether the scheduler has left pods without a node that they fit since then.
+// willful reports whether the scheduler has left pods without a node that they fit since then, as it does where it
+// does not run: a node that is another than promised may be of use to them all the same.
 func (t *truth) willful(since time.Time) bool {
-	return slices.ContainsFunc([]string{"scheduler=picky", "scheduler=contrary"}, func(fault string) bool {
+	leaves := []string{"scheduler=picky", "scheduler=contrary", "scheduler=down", "scheduler=late"}
+	return slices.ContainsFunc(leaves, func(fault string) bool {
 		return t.on(fault) || t.since[fault].After(since)
 	})
 }

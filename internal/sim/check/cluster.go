@@ -391,6 +391,17 @@ func (t *truth) hiddenSince(m *machine) (since time.Time) {
 	return since
 }
 
+// hiddenUntil is when the last answer of the cloud ended that did not have a machine under its id, zero if none is
+// known.
+func (t *truth) hiddenUntil(m *machine) time.Time {
+	for _, r := range slices.Backward(t.reads) {
+		if slices.Contains(r.missing, m.group) || slices.Contains(r.lacks, m.id) {
+			return r.ended
+		}
+	}
+	return time.Time{}
+}
+
 func (t *truth) applyPod(e *Event) {
 	switch e.What {
 	case PodIs:

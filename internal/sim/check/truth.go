@@ -29,6 +29,7 @@ type truth struct {
 	cycle     time.Time // when the last cycle began
 	seer      string    // which process began it
 	halted    bool      // the last cycle said so
+	resumed   time.Time // when one last said so no more
 	slowest   time.Duration
 	// stirred is when something other than the autoscaler last changed the world; touched when people did.
 	// disturbed is the same without the load, and without faults of our own writes.
@@ -319,6 +320,9 @@ func (t *truth) applyProcess(e *Event) {
 		t.sees, t.cycle, t.halted = e.When, e.At, t.halted && t.seer == e.Process
 		t.seer = e.Process
 	case Decided:
+		if t.halted && !e.Halted {
+			t.resumed = e.At
+		}
 		t.halted = e.Halted
 	case Asks:
 		t.writes[e.Call] = &write{Event: *e, began: e.At, picture: t.sees, cycle: t.cycle}
