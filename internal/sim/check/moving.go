@@ -172,8 +172,9 @@ func seldom(j *Judge, e *Event) {
 	}
 	before := 0
 	for _, at := range p.evictions {
-		// What another process did that ended before it had written that down is not known for as long.
-		if since := j.since(at); since < time.Hour && !at.Before(j.truth.led) || since < 2*j.flags.UnneededTime {
+		// What another process did is not known for as long, and not at all if it ended before it had written that down.
+		since, known := j.since(at), !at.Before(j.truth.led)
+		if since < time.Hour && known || since < 2*j.flags.UnneededTime && !j.forgotten(at) {
 			before++
 		}
 	}
