@@ -368,6 +368,8 @@ var table = []mutant{
 		`l.pools[s.Pools[i].ID] = s.Pools[i].Max`, `l.pools[s.Pools[i].ID] = s.Pools[i].Max + 1`},
 	{"one node above the cluster's maximum", "internal/decide/scaleup/limits.go", unit,
 		`l.nodes = max(0, p.MaxNodesTotal-l.count)`, `l.nodes = max(0, p.MaxNodesTotal-l.count+1)`},
+	{"N5: a machine that is about to leave the target counts no more", "internal/decide/scaleup/limits.go", unit,
+		`given := s.Groups[i].GivenUp() + s.Groups[i].Ending`, `given := s.Groups[i].GivenUp()`},
 	{"one node below a group's minimum", "internal/decide/scaledown/minimums.go", unit,
 		`l.groups[i] = s.Groups[i].Expected - s.Groups[i].Min`, `l.groups[i] = s.Groups[i].Expected - s.Groups[i].Min + 1`},
 	{"one node below a pool's minimum", "internal/decide/scaledown/minimums.go", unit,

@@ -55,8 +55,9 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 		l.count++
 	}
 	for i := range s.Groups {
-		// What is given up may yet come, and counts while the target has it.
-		given := s.Groups[i].GivenUp()
+		// What is given up may yet come, and counts while the target has it; so does what is about to leave the
+		// target: the cloud may have put another in its place.
+		given := s.Groups[i].GivenUp() + s.Groups[i].Ending
 		l.count += given
 		if given > 0 && s.Groups[i].HasTemplate {
 			l.have = l.have.Plus(s.Contents.Shapes[s.Groups[i].Shape].Capacity, int64(given))
