@@ -424,6 +424,6 @@ func wanted(j *Judge, e *Event) {
 			waits++
 		}
 	}
-	j.test(e.N > 0 && waits > 0 || j.since(j.truth.stirred) < settled, e, e.Call,
+	j.test(e.N > 0 && waits > 0 || j.since(j.truth.stirred) < j.lag(settled), e, e.Call,
 		"it is for %d pods of %s, of which %d wait", e.N, e.Class, waits)
 }

@@ -42,6 +42,14 @@ func drained(j *Judge, e *Event) {
 		j.stamp(n.changed), len(left), which, n.tainted != "")
 }
 
+// decided is when the cycle began that had a node tainted.
+func (t *truth) decided(n *node) time.Time {
+	if w := t.writes[n.tainted]; w != nil && w.cycle.After(t.led) {
+		return w.cycle
+	}
+	return n.taintedAt
+}
+
 // outdone reports whether the cloud made a machine of what a write takes back, after the picture by which that was
 // decided: one that ends others in its place does what could not be known.
 func (t *truth) outdone(w *write) bool {
@@ -119,8 +127,8 @@ func rated(j *Judge, e *Event) {
 	if g := t.groups[m.group]; g == nil || g.whole {
 		return // they go together
 	}
-	if n != nil && (n.ready || n.tainted != "" && n.changed.After(n.taintedAt)) {
-		return // it was ready when its removal began
+	if n != nil && (n.ready || n.tainted != "" && n.changed.After(t.decided(n).Add(-j.lag(justNow)))) {
+		return // it was ready when its removal began, as far as anybody knew
 	}
 	t.endings = append(slices.DeleteFunc(t.endings, func(o ending) bool {
 		return j.since(o.at) >= fewWithin || o.machine == m.id
