@@ -214,7 +214,7 @@ func boughtFor(j *Judge, e *Event) {
 		p := t.pods[uid]
 		switch {
 		case p.node != "" || p.class != e.Class || p.own:
-		case p.coupled && g != nil && g.varies:
+		case p.coupled && g != nil && g.varies, p.from != nil && t.keepsPlace(p.from.pod, j.now):
 			others++
 		case p.from != nil && p.from.group == e.Group && !p.from.withheld && !p.from.hurried && t.calm(p.from.at) &&
 			j.since(p.from.at) <= j.flags.DelayAfterAdd+j.flags.UnneededTime:
@@ -228,6 +228,16 @@ func boughtFor(j *Judge, e *Event) {
 			"%s is for %d of its pods; %d of those that wait came for pods that "+
 				"were evicted from nodes like it, such as %s, and %d did not", e.Call, e.N, moved, from, others)
 	}
+}
+
+// boots is the least that a node takes to boot: a pod that has longer to end keeps its place until another node could
+// have come for the one in its stead.
+const boots = 30 * time.Second
+
+// keepsPlace reports whether an evicted pod is still on its node, which could not take the next one for long.
+func (t *truth) keepsPlace(uid string, now time.Time) bool {
+	p := t.pods[uid]
+	return p != nil && p.node != "" && p.ends.Sub(now) > boots
 }
 
 // open takes a removal for open while calls for it are made. None is for as long as pods take to end, or
