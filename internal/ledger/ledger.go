@@ -277,6 +277,7 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 		}
 	}
 	l.noteVerdicts(s, &p)
+	l.noteDuds(s)
 	l.moves = append(slices.Clip(l.moves), p.Moves...)
 	l.brakes, l.resume, l.unseen, l.interruptions = p.Brakes, p.Resume, p.Unseen, p.Interruptions
 	for _, owner := range p.MadeUp {

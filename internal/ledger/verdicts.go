@@ -71,6 +71,18 @@ func (l *Ledger) noteVerdicts(s *model.Snapshot, p *model.Plan) {
 	}
 }
 
+// noteDuds notes that nodes which never started are held by something else than the plan took them for: whether their
+// group may grow all the same depends on that.
+func (l *Ledger) noteDuds(s *model.Snapshot) {
+	for i := range s.Nodes {
+		n := s.Nodes[i]
+		if n.State == model.StateNeverStarted && l.nodes.of[n.Name].Held != n.Standing.Held {
+			l.news = true
+			return
+		}
+	}
+}
+
 // nodesOfNoGroup are the nodes that were unneeded and that no group has, as far
 // as is known now: they could not be judged. In an unhealthy cluster no node is
 // unneeded.

@@ -51,6 +51,20 @@ func TestHeld(t *testing.T) {
 	want(t, "left behind", len(l.Standing().Nodes), 0)
 }
 
+// TestWhatHoldsADudIsNews: the next decision may try one more node of a group with nodes that never started, if its
+// minimum is all that holds those.
+func TestWhatHoldsADudIsNews(t *testing.T) {
+	for _, state := range []model.NodeState{model.StateNeverStarted, model.StateUnready} {
+		l := folded(seen(0, 1, node("n", "7")), nil)
+		for i, held := range []model.Reason{model.GroupAtMin, model.GroupAtMin, model.Cooldown} {
+			was := l.Standing().Nodes["n"]
+			l.Note(&model.Snapshot{Now: at(i), Nodes: []*model.Node{{Name: "n", State: state, Standing: was}}},
+				model.Plan{Unneeded: verdictOn("n", held, at(-900))})
+			want(t, "news", []any{state, i, l.News()}, []any{state, i, state == model.StateNeverStarted && held != was.Held})
+		}
+	}
+}
+
 // TestUnneededAmongMany: the time of each runs or ends by itself, whichever else
 // there are.
 func TestUnneededAmongMany(t *testing.T) {

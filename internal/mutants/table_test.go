@@ -223,6 +223,8 @@ var table = []mutant{
 		`if err := a.may(); err != nil {`, `if err := error(nil); err != nil {`},
 	{"L11: a newer read is never decided on", "internal/loop/loop.go", unit,
 		`return asOf.Equal(l.snap.AsOf) || !l.awaits`, `return !asOf.IsZero()`},
+	{"L11: what holds a node that never started is no news", "internal/ledger/verdicts.go", unit,
+		`if n.State == model.StateNeverStarted &&`, `if false &&`},
 	{"a plan that the filters refuse is believed", "internal/loop/idle.go", unit,
 		`l.policy.Disallowed = said`, `_ = said`},
 	{"a new policy forgets what the filters refused", "internal/loop/loop.go", unit,
