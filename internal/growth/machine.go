@@ -33,6 +33,9 @@ type machine struct {
 	// counted: the target counts the node. ends: the node goes since its machine does.
 	counted, ends bool
 
+	// listed is when it was there at the latest: at the first look that is the date of the picture, which may be old.
+	listed time.Time
+
 	left  time.Time // when pictures began to lack it
 	dated time.Time // when it was made, by the cloud's word; zero: it gives none
 	first time.Time // when it was first seen; zero: not yet

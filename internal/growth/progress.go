@@ -125,7 +125,9 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 		in := &pg.Instances[i]
 		rec := g.records[i]
 		if rec.first.IsZero() {
-			if rec.first = now; !first {
+			if rec.first, rec.listed = now, now; first {
+				rec.listed = model.Earlier(now, asOf)
+			} else {
 				rec.least = g.before
 			}
 			if rec.tie != bound {
@@ -218,7 +220,7 @@ func (g *Group) attribute(f *Fold, pg *provider.Group, registered bool) {
 		rec.asked = true
 		seen := f.Seen.Now
 		if rec.tie == unbound {
-			seen = rec.first
+			seen = rec.listed
 		}
 		a, u := g.oldestAnonymous(seen)
 		if u == nil {
@@ -248,34 +250,28 @@ func (g *Group) attribute(f *Fold, pg *provider.Group, registered bool) {
 }
 
 // oldestAnonymous finds the unit without an instance that has waited longest, one that is still waited for if there is
-// any. What was seen before a scale-up was asked for is none of its: it was not listed for a while.
+// any. What was there before a scale-up was asked for is none of its: it was not listed for a while, or the picture is
+// old.
 func (g *Group) oldestAnonymous(seen time.Time) (*model.Ask, *model.Unit) {
-	if a, u := oldestOf(g.asks, func(a *model.Ask) bool { return a.Found || !a.At.After(seen) }); u != nil {
-		return a, u
-	}
-	return oldestOf(g.asks, func(*model.Ask) bool { return true })
-}
-
-// oldestOf is oldestAnonymous among some of the asks, oldest first.
-func oldestOf(asks []model.Ask, among func(*model.Ask) bool) (*model.Ask, *model.Unit) {
 	var (
 		ask  *model.Ask
 		late *model.Unit
 	)
-	for i := range asks {
-		if !among(&asks[i]) {
+	for i := range g.asks {
+		a := &g.asks[i]
+		if !a.Found && a.At.After(seen) {
 			continue
 		}
-		for j := range asks[i].Units {
-			u := &asks[i].Units[j]
+		for j := range a.Units {
+			u := &a.Units[j]
 			if u.Instance != "" {
 				continue
 			}
 			if u.State == model.UnitAsked {
-				return &asks[i], u
+				return a, u
 			}
 			if late == nil {
-				ask, late = &asks[i], u
+				ask, late = a, u
 			}
 		}
 	}

@@ -317,8 +317,8 @@ func (in *machine) latest(of *provider.Instance) time.Time {
 	return time.Time{}
 }
 
-// earliest is the earliest time at which an instance can have been made, by our clock; zero if unknown. One that seems to
-// be younger than the look which found it may be as old as the picture before that.
+// earliest is the earliest time at which an instance can have been made, by our clock; zero if unknown. One that seems
+// to be younger than the look which found it may be as old as the picture before that.
 func (in *machine) earliest() time.Time {
 	if in.dated.After(in.first) {
 		return in.least

@@ -290,6 +290,26 @@ func TestAMachineThatIsListedAgainIsOfItsOwnScaleUp(t *testing.T) {
 	want(t, "wait", len(s.at(17.1).Waiting), 2)
 }
 
+// TestAnOldPictureShowsNothingOfANewScaleUp: at the first look the picture is older than the last scale-up. The machine
+// in it has lost its node while no process looked, and has all of its time.
+func TestAnOldPictureShowsNothingOfANewScaleUp(t *testing.T) {
+	s := settled(t, 1)
+	s.instances[0].Created = t0.Add(-20 * time.Minute)
+	s.at(9)
+	old := s.seen()
+	s.minute = 10
+	s.grow(3)
+	s.minute = 14
+	s.restart()
+	old.Now, old.Nodes = t0.Add(15*time.Minute), nil
+	s.l.Fold(old, nil)
+	g := s.l.Standing().Groups["g"]
+	want(t, "since", g.Waiting[0].Since, old.Now)
+	s.nodes = nil
+	g = s.at(25.5)
+	want(t, "its time is over", g.Waiting[0].Long, false)
+}
+
 // TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
 // request. It begins again when machines are made again.
 func TestNoTimeRunsWhileNoMachinesAreMade(t *testing.T) {
