@@ -240,15 +240,16 @@ func TestGroupsOwnTimes(t *testing.T) {
 	want(t, "h has none", times("h"), [3]time.Time{grown, {}, failed})
 }
 
-// TestDelaysWhileNoProcessLeads: a memory that is old may be one by a clock that was behind ours. No delay has run since
-// it was written.
+// TestDelaysWhileNoProcessLeads: a memory that is old may be one by a clock that was behind ours. No delay has run
+// since it was written.
 func TestDelaysWhileNoProcessLeads(t *testing.T) {
 	for _, c := range []struct{ began, last int }{{200, 10}, {1900, 1810}, {50, 10}} {
 		m := model.Memory{LastGrowth: at(10), LastDemand: at(10), LastFailure: at(10), Written: at(100)}
 		l := Restore(model.Rules{}, m)
 		l.Fold(seen(c.began, 1, node("n", "7")), nil)
 		s := l.Standing()
-		want(t, "growth, demand, failure and removal", []any{c.began, s.LastGrowth, s.LastDemand, s.LastFailure, s.LastRemoval},
+		want(t, "growth, demand, failure, removal",
+			[]any{c.began, s.LastGrowth, s.LastDemand, s.LastFailure, s.LastRemoval},
 			[]any{c.began, at(c.last), at(c.last), at(c.last), time.Time{}})
 	}
 }
