@@ -36,7 +36,7 @@ func (j *Judge) comes(u *unit, more time.Duration) bool {
 		from = later(from, m.made)
 	}
 	if n != nil && !n.ever {
-		from = later(from, n.made.Add(j.flags.StartupTime-j.flags.ProvisionTime))
+		from = n.made.Add(j.flags.StartupTime - j.flags.ProvisionTime) // it has the node's time, longer or not
 	}
 	return j.since(from) < j.flags.ProvisionTime+more && (n == nil || !n.differs)
 }
