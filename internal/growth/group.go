@@ -244,13 +244,12 @@ func (g *Group) Target(f *Fold, pg *provider.Group, busy bool) {
 	}
 }
 
-// unseen reports whether a target is that from before our last write, a growth that the cloud has agreed to
-// a moment ago. What shows it may be older than its date, so that the agreement counts: else the same
+// unseen reports whether a target is that from before a growth that the cloud has agreed to a moment ago, whatever was
+// written since. What shows it may be older than its date, so that the agreement counts: else the same
 // nodes would be bought elsewhere as well. Where another client has taken the scale-up back, pods wait for
 // that moment longer.
 func (g *Group) unseen(target int, asOf time.Time) bool {
-	return g.Sighted && g.agreed.Equal(g.written) && target == g.from && target < g.Expected &&
-		asOf.Before(g.agreed.Add(model.Patience))
+	return g.Sighted && target == g.from && target < g.Expected && asOf.Before(g.agreed.Add(model.Patience))
 }
 
 // forgetAfter is how many pictures in a row must lack a remembered group, or a machine without its node.

@@ -109,6 +109,21 @@ func TestGrowthIsExpectedBeforeItIsSeen(t *testing.T) {
 	expected(t, l, 3)
 }
 
+// TestAnAgreementOutlastsARemoval: a picture with the target from before a growth that the cloud has agreed to a moment
+// ago is not believed, whatever else was written to the group since.
+func TestAnAgreementOutlastsARemoval(t *testing.T) {
+	l := noted(folded(seen(0, 2, node("a", "1")), nil), 1, plan(grow(2, 5)))
+	l.Fold(seen(2, 2, node("a", "1")), []model.Outcome{{Call: grow(2, 5), Ended: at(2), Target: 5}})
+	end := model.Call{ID: "remove/i", Verb: model.Remove, Group: "g", Pool: "p", Instance: "i"}
+	l = noted(l, 3, plan(end))
+	l.Fold(seen(4, 2, node("a", "1")), []model.Outcome{{Call: end, Ended: at(4), Target: 4}})
+	expected(t, l, 4)
+	l.Fold(seen(10, 2, node("a", "1")), nil)
+	expected(t, l, 4)
+	l.Fold(seen(130, 2, node("a", "1")), nil)
+	expected(t, l, 2)
+}
+
 // TestUnknownEndCountsAsDone: until a read that began after it (rule L2).
 func TestUnknownEndCountsAsDone(t *testing.T) {
 	l := noted(folded(seen(0, 2), nil), 1, plan(grow(2, 5)))

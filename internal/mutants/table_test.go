@@ -30,6 +30,8 @@ var table = []mutant{
 		`if g.unsure = true; o.Call.Verb`, `if g.unsure = false; o.Call.Verb`},
 	{"L2: a Remove of unknown end counts as refused", "internal/removal/advance.go", unit,
 		`{removeDone, removeUnknown,`, `{removeDone, removeRefused,`},
+	{"L3: an agreement to grow ends with the next write", "internal/growth/group.go", unit,
+		`return g.Sighted && target == g.from`, `return g.Sighted && g.agreed.Equal(g.written) && target == g.from`},
 	{"L3: an old read lowers the target", "internal/growth/group.go", unit,
 		`(f.Seen.Inventory.AsOf.After(g.written) && !busy)`, `!busy`},
 	{"L4: what was written counts as seen at once", "internal/ledger/nodes.go", unit, `return o >= a`, `return o >= a || true`},
