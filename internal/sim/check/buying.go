@@ -52,10 +52,25 @@ func (j *Judge) odd(g *group) bool {
 	return !g.strange.IsZero() && j.since(g.strange) < j.flags.ProvisionTime
 }
 
+// outlasts is for how long an agreement of the cloud to a growth is to be believed though its answers do not show it.
+const outlasts = time.Minute
+
+// denied reports whether answers with a fresh date have shown for so long that a growth was not, as they would where
+// another client had taken it back: that it is on its way cannot be known.
+func (j *Judge) denied(w *write) bool {
+	t := &j.truth
+	lies := t.on(readsLie) && w.ended.After(t.since[readsLie]) || !t.on(readsLie) && j.since(t.since[readsLie]) < settled
+	return lies && !w.ended.IsZero() && j.since(w.ended) > outlasts
+}
+
 // claimed are the pods of a class that a growth's units in flight are for, rounded down.
 func (j *Judge) claimed(o *growth, class string) int {
-	if w := j.truth.writes[o.call]; w != nil && w.answer == Unknown && !w.took && !j.truth.sees.Before(w.ended) {
+	w := j.truth.writes[o.call]
+	if w != nil && w.answer == Unknown && !w.took && !j.truth.sees.Before(w.ended) {
 		return 0 // a read has shown that it was not carried out
+	}
+	if w != nil && j.denied(w) {
+		return 0
 	}
 	flying := 0
 	for _, u := range o.units {
