@@ -392,8 +392,6 @@ var table = []mutant{
 		`n.Kind != model.Ready || f.interrupted(n) {`, `n.Kind != model.Ready {`},
 	{"M7: a pod that takes long to end keeps a node that the cloud takes", "internal/decide/scaledown/judgement.go", unit,
 		`left > most && !f.interrupted(n) {`, `left > most {`},
-	{"P6: a group lacks a node that is older than what it lacks", "internal/decide/repair/matching.go", play,
-		`return g.Missing > 0 && !later`, `return g.Missing > 0`},
 	{"M5: a move counts on the room of nodes that go", "internal/decide/replace/replace.go", unit,
 		`f.World.ShutReturning()`, `_ = f.World`},
 	{"M5: a move counts on the room of nodes that nothing needs", "internal/decide/replace/replace.go", unit,
