@@ -142,7 +142,8 @@ func once(j *Judge, e *Event) {
 	disappointed := map[string]bool{} // classes that units were bought for which are not relied on
 	claims, classes, has := 0, map[string]bool{e.Class: true}, map[string]int{}
 	for _, g := range t.groups {
-		if j.odd(g) || g.varies { // its units may land where they are of no use
+		// Its units may land where they are of no use; or it may be believed to be gone, with all that was asked for.
+		if j.odd(g) || g.varies || g.lacked >= 3 {
 			for _, o := range g.growths {
 				for class := range o.claims {
 					if class != e.Class && j.since(o.at) < j.flags.ProvisionTime {
