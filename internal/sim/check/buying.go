@@ -78,7 +78,21 @@ func (j *Judge) claimed(o *growth, class string) int {
 			flying++
 		}
 	}
-	return o.claims[class] * flying / max(1, len(o.units))
+	return max(0, min(o.claims[class]*flying/max(1, len(o.units)), o.claims[class]-j.served(o, class)))
+}
+
+// served counts the pods of a class on those nodes of a growth that have come: the others are not for them.
+func (j *Judge) served(o *growth, class string) (n int) {
+	for _, u := range o.units {
+		if node := j.truth.nodes[u.node]; node != nil {
+			for _, p := range node.pods {
+				if p.class == class {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 // tempted counts the cycles in which pods wait that units in flight are for.
