@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/sim/check"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -28,6 +31,9 @@ type watch struct {
 	held []change
 	// stopped reports whether the process is.
 	stopped func() bool
+	// moved is how far the dates of nodes seem to be off, and redated the nodes with such dates.
+	moved   time.Duration
+	redated map[*corev1.Node]*corev1.Node
 }
 
 // newWatch lists everything, and receives changes from then on.
@@ -113,6 +119,36 @@ func (v *watch) dated(s seat) seat {
 	return s
 }
 
+// datedNodes are those seen, with their dates as far off as the machine's clock has jumped since the process began: as
+// the cloud's are.
+func (v *watch) datedNodes() []model.ObservedNode {
+	if moved := v.ahead - v.w.ahead; moved != v.moved {
+		v.moved, v.redated = moved, map[*corev1.Node]*corev1.Node{}
+		for _, n := range v.seen.nodes {
+			v.seen.touch(n)
+		}
+	}
+	seen := v.seen.observed()
+	if v.moved == 0 {
+		return seen
+	}
+	seen = slices.Clone(seen)
+	for i := range seen {
+		n := seen[i].Object
+		if v.redated[n] == nil {
+			c := n.DeepCopy()
+			c.CreationTimestamp = metav1.NewTime(n.CreationTimestamp.Add(v.moved))
+			for j := range c.Status.Conditions {
+				t := &c.Status.Conditions[j].LastTransitionTime
+				*t = metav1.NewTime(t.Add(v.moved))
+			}
+			v.redated[n] = c
+		}
+		seen[i].Object = v.redated[n]
+	}
+	return seen
+}
+
 // readyNodes says which instances have a node that is Ready, as the leader sees it now.
 func (l *leader) readyNodes() func(*provider.Instance) bool {
 	byID := l.watch.seen.readyByID()
@@ -128,11 +164,11 @@ func (l *leader) Observe(_ context.Context, now time.Time) (model.Observation, e
 	if l.reader.known.Contradicted() {
 		cloud = l.reader.known.Believed(l.readyNodes())
 	}
-	w := l.w
+	w, nodes := l.w, l.watch.datedNodes() // before its generation is read
 	w.judge.tell(check.Event{What: check.Sees, When: l.truly(cloud.AsOf), Process: l.jobs.name})
 	seen := model.Observation{
 		Now: now, Seed: w.settings.Seed, Generation: l.watch.seen.generation + l.reader.generation,
-		Nodes: l.watch.seen.observed(), Unbound: l.watch.seen.unbound(), Budgets: l.watch.seen.observedBudgets(),
+		Nodes: nodes, Unbound: l.watch.seen.unbound(), Budgets: l.watch.seen.observedBudgets(),
 		DaemonSets: w.daemonSets, Namespaces: w.namespaces,
 		Inventory: cloud, InventoryErr: l.reader.err, Templates: w.templates(cloud.Groups),
 	}
