@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -247,29 +248,63 @@ func (t *truth) taken(class string) bool {
 	return false
 }
 
-// exceeds reports whether the pods that wait are too large for all units in flight but a call's together, by so many
-// like one of them: small ones may have gone first, and have left less room than the larger ones were counted for.
+// exceeds reports whether the pods that wait find no room on all units in flight but a call's, the largest first, and
+// those that are left are as much as so many like one of them: small ones may have gone first, and have left less room
+// than the larger ones were counted for.
 func (j *Judge) exceeds(call string, like *pod, pods int) bool {
 	if like == nil {
 		return false
 	}
-	cpu, memory := int64(0), int64(0)
-	for _, p := range j.truth.pods {
-		if p.node == "" && !p.own && !p.expendable {
-			cpu, memory = cpu+p.cpu, memory+p.memory
+	rooms, waits := j.roomInFlight(call), []*pod{}
+	for _, uid := range sorted(j.truth.pods) {
+		if p := j.truth.pods[uid]; p.node == "" && !p.own && !p.expendable {
+			waits = append(waits, p)
 		}
 	}
-	for _, g := range j.truth.groups {
+	slices.SortStableFunc(waits, func(a, b *pod) int {
+		return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.memory, a.memory))
+	})
+	left := room{}
+	for _, p := range waits {
+		i := slices.IndexFunc(rooms, func(r room) bool { return r.cpu >= p.cpu && r.memory >= p.memory })
+		if i < 0 {
+			left = room{left.cpu + p.cpu, left.memory + p.memory}
+			continue
+		}
+		rooms[i] = room{rooms[i].cpu - p.cpu, rooms[i].memory - p.memory}
+	}
+	but := int64(pods - 1) // the last one may have room in part
+	return left.cpu > but*like.cpu || left.memory > but*like.memory
+}
+
+// room is what pods may have of a node.
+type room struct{ cpu, memory int64 }
+
+// roomInFlight is the room on each unit in flight but those of a call, without what each node of its group has for
+// itself.
+func (j *Judge) roomInFlight(call string) (rooms []room) {
+	for _, id := range sorted(j.truth.groups) {
+		g, own := j.truth.groups[id], room{}
+		for _, n := range j.truth.nodes {
+			if m := j.truth.machineOf(n); m != nil && m.group == id {
+				has := room{}
+				for _, p := range n.pods {
+					if p.own {
+						has = room{has.cpu + p.cpu, has.memory + p.memory}
+					}
+				}
+				own = room{max(own.cpu, has.cpu), max(own.memory, has.memory)}
+			}
+		}
 		for _, o := range g.growths {
 			for _, u := range o.units {
 				if o.call != call && j.comes(u, rounding) {
-					cpu, memory = cpu-g.cpu, memory-g.memory
+					rooms = append(rooms, room{g.cpu - own.cpu, g.memory - own.memory})
 				}
 			}
 		}
 	}
-	but := int64(pods - 1) // the last one may have room in part
-	return cpu > but*like.cpu || memory > but*like.memory
+	return rooms
 }
 
 // waitingLike is a pod of a class that waits, nil if none does.
