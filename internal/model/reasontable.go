@@ -260,8 +260,8 @@ var ReasonSections = []ReasonSection{
 			"Look for what they have in common: a zone, the network, an admission webhook, a client that deletes Node " +
 				"objects. Otherwise nothing: they are removed a few at a time."},
 		{MatchingBroken, 0,
-			"Nodes that belong to no instance could be those of the group's instances without a node; nothing of the " +
-				"group is removed. A lower target waits for six hours at most, unless the nodes were the group's.",
+			"Nodes that belong to no instance, of whatever zone, could be those of the group's instances without a " +
+				"node: those are not removed. A lower target waits for six hours at most, unless the nodes were the group's.",
 			"Compare `spec.providerID` of the nodes with the instances' ids (`plimsoll groups -o yaml`); the two must " +
 				"agree."},
 	}},
