@@ -45,5 +45,6 @@ func (j *Judge) due(n *node) bool {
 		return true
 	}
 	return n.wasDue || j.hurried(n) || n.unsound && j.flags.Unsound ||
-		j.flags.Drifted && g != nil && m.version != g.makes || old > 0 && j.since(n.made) >= old-rounding
+		j.flags.Drifted && g != nil && m.version != g.makes ||
+		old > 0 && (j.since(n.made) >= old-rounding || !j.truth.onTime())
 }
