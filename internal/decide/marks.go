@@ -78,7 +78,7 @@ func (m *maker) going() map[string]bool {
 			if !moves[i].Open() {
 				continue
 			}
-			for _, name := range moves[i].Goes {
+			for _, name := range moves[i].Going() {
 				names[name] = true
 			}
 		}

@@ -34,9 +34,10 @@ func (s *Snapshot) Promise(b *budget.Book, moves []Move, but func(NodeID) bool) 
 		if !m.Open() {
 			continue
 		}
+		going := m.Going()
 		for id := range s.Nodes {
 			n := s.Nodes[id]
-			if n.Group >= 0 && n.Kind != Leaving && slices.Contains(m.Goes, n.Name) && !but(NodeID(id)) {
+			if n.Group >= 0 && n.Kind != Leaving && slices.Contains(going, n.Name) && !but(NodeID(id)) {
 				b.Take(n.Group, ExitReason(m.Reason, n.Kind == Unready, true), 1)
 			}
 		}
@@ -55,7 +56,7 @@ func (s *Snapshot) Book(all []budget.Budget) *budget.Book {
 	moved := map[string]Reason{}
 	for i := range s.Moves {
 		if m := &s.Moves[i]; m.Open() {
-			for _, name := range m.Goes {
+			for _, name := range m.Going() {
 				moved[name] = m.Reason
 			}
 		}

@@ -26,11 +26,12 @@ type Move struct {
 
 	Stage MoveStage `json:"stage,omitzero"`
 	// Began is when it was decided, and Entered when it came into its stage. Last is when one of its nodes
-	// last left, or a budget last held one; zero if neither was. Left is how many have left.
+	// last left, or a budget last held one; zero if neither was.
 	Began   time.Time `json:"began"`
 	Entered time.Time `json:"entered"`
 	Last    time.Time `json:"last,omitzero"`
-	Left    int       `json:"left,omitempty"`
+	// Gone are those of Goes that have left. A node that comes under the name of one of them is another.
+	Gone []string `json:"gone,omitempty"`
 	// Patience is how long its nodes may take to leave, from one to the next, and Stay how long the nodes
 	// of a move that is over are left alone by others.
 	Patience time.Duration `json:"patience"`
@@ -99,6 +100,14 @@ func (s *MoveStage) UnmarshalText(text []byte) error {
 // Open reports whether something is still to come of it.
 func (m *Move) Open() bool { return m.Stage == MoveBuying || m.Stage == MoveEmptying }
 
+// Going lists the nodes that are still to leave.
+func (m *Move) Going() []string {
+	if len(m.Gone) == 0 {
+		return m.Goes
+	}
+	return slices.DeleteFunc(slices.Clone(m.Goes), func(name string) bool { return slices.Contains(m.Gone, name) })
+}
+
 // Presses reports whether its old nodes of spot capacity are drained whatever has come.
 func (m *Move) Presses(now time.Time) bool { return !m.DrainAt.IsZero() && !now.Before(m.DrainAt) }
 
@@ -140,6 +149,7 @@ func CopyMoves(list []Move) []Move {
 	out := slices.Clone(list)
 	for i := range out {
 		out[i].Goes = slices.Clone(out[i].Goes)
+		out[i].Gone = slices.Clone(out[i].Gone)
 		out[i].Comes = slices.Clone(out[i].Comes)
 		for j := range out[i].Comes {
 			out[i].Comes[j].Nodes = slices.Clone(out[i].Comes[j].Nodes)

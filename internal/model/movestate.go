@@ -72,8 +72,8 @@ func (c *Cycle) MoveStates() (out []MoveState) {
 }
 
 func (m *Move) state() MoveState {
-	s := MoveState{Text: m.Text(), Reason: m.Reason, Stage: m.Stage.String(), Goes: m.Goes, Left: m.Left, Comes: m.Comes,
-		Pods: m.Pods, Before: m.Before, After: m.After, Began: m.Began.UTC(), WaitsFor: m.Why}
+	s := MoveState{Text: m.Text(), Reason: m.Reason, Stage: m.Stage.String(), Goes: m.Goes, Left: len(m.Gone),
+		Comes: m.Comes, Pods: m.Pods, Before: m.Before, After: m.After, Began: m.Began.UTC(), WaitsFor: m.Why}
 	switch m.Stage {
 	case MoveBuying:
 		s.WaitsFor, s.Fix = "what was bought is not ready yet", "it is ready"

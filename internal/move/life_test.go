@@ -137,6 +137,12 @@ func TestAMove(t *testing.T) {
 			{100, none, "done"},
 			{101, none, "over"},
 		},
+		"a name is used again": {
+			{1, func(c *cluster) { c.ask("grow", ready) }, "emptying"},
+			{4, go1("a"), "emptying"},
+			{5, func(c *cluster) { c.nodes["a"] = true }, "emptying"},
+			{6, go1("b"), "done"}, // the new one is none of its nodes
+		},
 		"all at once":         {{1, func(c *cluster) { c.ask("grow", ready); clear(c.nodes) }, "done"}},
 		"it is given up":      {{1, func(c *cluster) { c.ask("grow", model.Unit{State: model.UnitGivenUp}) }, "givenUp"}, {61, none, "over"}},
 		"it cannot be taken":  {{1, func(c *cluster) { c.ask("grow", model.Unit{State: model.UnitKept}) }, "givenUp"}},

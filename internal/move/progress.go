@@ -42,7 +42,7 @@ func Progress(list []model.Move, seen Seen) (left, ended []model.Move, changed b
 			changed = true
 			continue
 		}
-		if changed = changed || m.Stage != before.Stage || m.Left != before.Left; before.Open() && !m.Open() {
+		if changed = changed || m.Stage != before.Stage || len(m.Gone) != len(before.Gone); before.Open() && !m.Open() {
 			ended = append(ended, m)
 		}
 		left = append(left, m)
@@ -102,25 +102,20 @@ func others(m *model.Move, p *model.Purchase, seen Seen) (came int) {
 	return came
 }
 
-// gone counts the nodes that have left.
+// gone takes in which nodes have left. They stay gone, since a cloud may use their names again.
 func gone(m *model.Move, seen Seen) {
-	n := 0
-	for _, name := range m.Goes {
+	for _, name := range m.Going() {
 		if !seen.HasNode(name) {
-			n++
+			m.Gone, m.Last = append(m.Gone, name), seen.Now
 		}
 	}
-	if n > m.Left {
-		m.Last = seen.Now
-	}
-	m.Left = n
 }
 
 // waits gives a move more time while a budget holds it: it goes on when there is room again, and what was bought for
 // it is there. It does so when half of its time is over, since what is remembered is not to change with each look.
 func waits(m *model.Move, seen Seen) {
 	half := LateAt(m).Add(-m.Patience / 2)
-	if m.Stage == model.MoveEmptying && !seen.Now.Before(half) && slices.ContainsFunc(m.Goes, seen.Held) {
+	if m.Stage == model.MoveEmptying && !seen.Now.Before(half) && slices.ContainsFunc(m.Going(), seen.Held) {
 		m.Last = seen.Now
 	}
 }
@@ -136,7 +131,7 @@ func happened(m *model.Move, now time.Time, short string) (list []Event) {
 	add(Pressed, m.Presses(now), "")
 	add(Short, short != "", short)
 	add(Came, came, "")
-	add(Left, m.Left == len(m.Goes), "its nodes are gone already")
+	add(Left, len(m.Going()) == 0, "its nodes are gone already")
 	add(Late, !now.Before(LateAt(m)), fmt.Sprintf("no node has left for %s", m.Patience))
 	add(Rested, !m.Open() && !now.Before(m.Rests()), "")
 	return list

@@ -616,6 +616,16 @@ var table = []mutant{
 	{"interruption: a second move begins the notice again", "internal/decide/replace/begin.go", unit,
 		`if again && x.DrainAt.Before(at) &&`,
 		`if again && false &&`},
+	{"M4: a node that left comes back to its move under its name", "internal/move/progress.go", unit,
+		`for _, name := range m.Going() {`,
+		`m.Gone = nil
+	for _, name := range m.Going() {`},
+	{"M4: a node under the name of one that left goes for its move", "internal/decide/reserve/moves.go", unit,
+		`range m.Going() {`,
+		`range m.Goes {`},
+	{"M4: a node under the name of one that left rests for its move", "internal/decide/replace/rank.go", unit,
+		`append(m.Bought(), m.Going()...)`,
+		`append(m.Bought(), m.Goes...)`},
 	{"interruption: what comes late is not the move's", "internal/move/progress.go", unit,
 		`if !m.Open() {
 		return ""`,
@@ -657,8 +667,8 @@ var table = []mutant{
 		`case going+len(m.Goes) > most:`,
 		`case false:`},
 	{"M6: a move is given up while a budget holds it", "internal/move/progress.go", unit,
-		`slices.ContainsFunc(m.Goes, seen.Held) {`,
-		`slices.ContainsFunc(m.Goes, seen.Held) && false {`},
+		`slices.ContainsFunc(m.Going(), seen.Held) {`,
+		`slices.ContainsFunc(m.Going(), seen.Held) && false {`},
 
 	// What is kept from turn to turn.
 	{"pods that came or went are not counted", "internal/snapshot/kept.go", unit,

@@ -24,11 +24,12 @@ var stages = []string{
 
 // drain reads a removal that is under way.
 // move has a move under way. What comes is a list of group:count, and nodes are those of it that are ready; others
-// are those that the group was asked for. With pressed=5s its old spot nodes have not waited for them since then.
+// are those that the group was asked for. Of those that go, gone have left. With pressed=5s its old spot nodes have not
+// waited for them since then.
 func (s *Scenario) move(a args) {
 	m := model.Move{
 		ID: "move/" + a.name, Reason: model.Reason(a.get("reason", string(model.CheaperElsewhere))), Goes: a.list("goes"),
-		Began: s.ago(a, "age"), Patience: time.Hour, Stay: time.Hour,
+		Gone: a.list("gone"), Began: s.ago(a, "age"), Patience: time.Hour, Stay: time.Hour,
 	}
 	m.Entered = m.Began
 	if a.has("pressed") {

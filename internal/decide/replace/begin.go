@@ -25,7 +25,7 @@ func (f *finder) begin() {
 	going := 0
 	for i := range f.s.Moves {
 		if m := &f.s.Moves[i]; m.Open() {
-			going += len(m.Goes) - m.Left
+			going += len(m.Going())
 			f.wakeAt(m.Entered.Add(m.Patience))
 			f.wakeAt(m.DrainAt)
 		}
@@ -84,7 +84,7 @@ func (f *finder) drainAt(m *found) time.Time {
 	}
 	for i := range f.s.Moves {
 		x := &f.s.Moves[i]
-		again := slices.ContainsFunc(m.Goes, func(name string) bool { return slices.Contains(x.Goes, name) })
+		again := slices.ContainsFunc(m.Goes, func(name string) bool { return slices.Contains(x.Going(), name) })
 		if again && x.DrainAt.Before(at) && f.s.Now.Before(x.DrainAt.Add(model.SpotNotice)) {
 			at = x.DrainAt
 		}

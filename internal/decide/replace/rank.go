@@ -91,7 +91,7 @@ func (f *finder) resting() map[string]bool {
 	rests := map[string]bool{}
 	for i := range f.s.Moves {
 		m := &f.s.Moves[i]
-		for _, name := range append(m.Bought(), m.Goes...) {
+		for _, name := range append(m.Bought(), m.Going()...) {
 			rests[name] = true
 		}
 		if !m.Open() {

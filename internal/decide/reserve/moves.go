@@ -27,7 +27,7 @@ func (r *Room) findMoves() {
 		if !m.Open() {
 			continue
 		}
-		for _, name := range m.Goes {
+		for _, name := range m.Going() {
 			if id, ok := r.nodeNamed(name); ok {
 				r.replaced[id] = &Replaced{Move: m}
 			}
