@@ -126,7 +126,8 @@ func (g *Group) instances(f *Fold, pg *provider.Group, first bool) {
 		rec := g.records[i]
 		if rec.first.IsZero() {
 			if rec.first, rec.listed = now, now; first {
-				rec.listed = model.Earlier(now, asOf)
+				// Who asked before us had a clock of its own.
+				rec.listed = model.Earlier(now, asOf.Add(time.Minute))
 			} else {
 				rec.least = g.before
 			}

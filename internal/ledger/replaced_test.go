@@ -295,7 +295,7 @@ func TestAMachineThatIsListedAgainIsOfItsOwnScaleUp(t *testing.T) {
 func TestAnOldPictureShowsNothingOfANewScaleUp(t *testing.T) {
 	s := settled(t, 1)
 	s.instances[0].Created = t0.Add(-20 * time.Minute)
-	s.at(9)
+	s.at(8)
 	old := s.seen()
 	s.minute = 10
 	s.grow(3)
@@ -308,6 +308,22 @@ func TestAnOldPictureShowsNothingOfANewScaleUp(t *testing.T) {
 	s.nodes = nil
 	g = s.at(25.5)
 	want(t, "its time is over", g.Waiting[0].Long, false)
+}
+
+// TestAPictureIsNotOldByAnotherClock: who asked for a scale-up ended, and its clock was a little ahead of ours. The
+// machine in our first picture is of that scale-up.
+func TestAPictureIsNotOldByAnotherClock(t *testing.T) {
+	s := settled(t, 1)
+	s.minute = 10
+	s.grow(1)
+	s.instance()
+	first := s.seen()
+	s.restart()
+	first.Inventory.AsOf = s.now().Add(-20 * time.Second)
+	first.Now = s.now()
+	s.l.Fold(first, nil)
+	g := s.l.Standing().Groups["g"]
+	want(t, "made", g.Asks[0].Units[0].Instance, g.Waiting[0].Instance)
 }
 
 // TestNoTimeRunsWhileNoMachinesAreMade: neither that of an instance nor that of a
