@@ -165,7 +165,7 @@ var table = []mutant{
 	{"L8: a machine that is listed again takes the place of a new one", "internal/growth/progress.go", unit,
 		`seen = rec.listed`, `seen = f.Seen.Now`},
 	{"L8: an old picture shows machines of a new scale-up", "internal/growth/progress.go", unit,
-		`rec.listed = model.Earlier(now, asOf)`, `rec.listed = now`},
+		`rec.listed = model.Earlier(now, asOf.Add(time.Minute))`, `rec.listed = now`},
 	{"L8: a machine that had no node is new when it is listed again", "internal/growth/group.go", unit | play,
 		`(in.tie == strayed || in.tie == unbound) && in.removed`, `in.tie == strayed && in.removed`},
 	{"L8: how old a machine is is forgotten within minutes", "internal/growth/machine.go", unit | play,

@@ -54,7 +54,7 @@ func (j *Judge) odd(g *group) bool {
 }
 
 // outlasts is for how long an agreement of the cloud to a growth is to be believed though its answers do not show it.
-const outlasts = time.Minute
+const outlasts = 2 * time.Minute
 
 // denied reports whether answers with a fresh date have shown for so long that a growth was not, as they would where
 // another client had taken it back: that it is on its way cannot be known.
@@ -221,7 +221,7 @@ func once(j *Judge, e *Event) {
 	// that is no longer waited for was other pods'.
 	voided = voided || gone && before > own
 	// Pods that depend on others may find no room on what was bought for those that took theirs.
-	voided = voided || like != nil && like.coupled && t.taken(e.Class)
+	voided = voided || like != nil && like.coupled && t.taken(e.Class, since)
 	g := t.groups[e.Group]
 	if voided || t.raised || g == nil || g.varies || j.since(t.stirred) < settled || j.exceeds(e.Call, like, e.N) {
 		return
@@ -230,16 +230,17 @@ func once(j *Judge, e *Event) {
 		"%s is for %d of its pods, units in flight are for %d, and %d wait", e.Call, e.N, before, own)
 }
 
-// taken reports whether others took room that was bought for pods of a class.
-func (t *truth) taken(class string) bool {
+// taken reports whether others took room that was bought for pods of a class, on nodes that came since then.
+func (t *truth) taken(class string, since time.Time) bool {
 	for _, g := range t.groups {
 		for _, o := range g.growths {
 			if o.claims[class] == 0 {
 				continue
 			}
+			others := func(p *pod) bool { return o.claims[p.class] == 0 }
 			for _, u := range o.units {
 				n := t.nodes[u.node]
-				if n != nil && slices.ContainsFunc(n.counts(), func(p *pod) bool { return o.claims[p.class] == 0 }) {
+				if n != nil && !n.made.Before(since) && slices.ContainsFunc(n.counts(), others) {
 					return true
 				}
 			}
@@ -250,14 +251,16 @@ func (t *truth) taken(class string) bool {
 
 // exceeds reports whether the pods that wait find no room on all units in flight but a call's, the largest first, and
 // those that are left are as much as so many like one of them: small ones may have gone first, and have left less room
-// than the larger ones were counted for.
+// than the larger ones were counted for. Those that no unit is large enough for take no room from others.
 func (j *Judge) exceeds(call string, like *pod, pods int) bool {
 	if like == nil {
 		return false
 	}
 	rooms, waits := j.roomInFlight(call), []*pod{}
 	for _, uid := range sorted(j.truth.pods) {
-		if p := j.truth.pods[uid]; p.node == "" && !p.own && !p.expendable {
+		p := j.truth.pods[uid]
+		fits := func(r room) bool { return r.cpu >= p.cpu && r.memory >= p.memory }
+		if p.node == "" && !p.own && !p.expendable && slices.ContainsFunc(rooms, fits) {
 			waits = append(waits, p)
 		}
 	}

@@ -110,8 +110,9 @@ func healthy(j *Judge, e *Event) {
 		case n != nil:
 			all++ // one that boots or is to go is one of all, too
 			broke := n.ever && !n.ready && n.changed.Sub(n.made) > firstWord
-			// When it broke says nothing to one whose clock is far behind: a node's own clock may be ahead.
-			if broke && t.onTime() && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > known {
+			// When it broke says nothing to one whose clock is far behind: a node's own clock may be ahead. None is by hours.
+			broke = broke && (t.onTime() || n.changed.Sub(n.made) > 2*time.Hour)
+			if broke && n.tainted == "" && !n.drifted && !m.ending && j.since(n.changed) > known {
 				bad++
 			}
 		case m.ending || !m.had || m.lost.IsZero():

@@ -196,7 +196,7 @@ func growthRefused(j *Judge, e *Event) {
 		if said.IsZero() {
 			said = e.At
 		}
-		j.fails(w.Group, e.Call, j.truth.growthOf(w.Group, e.Call), said)
+		j.fails(w.Group, e.Call, j.truth.growthOf(w.Group, e.Call), said, j.now)
 	case e.Answer == Unknown:
 		j.mayFail(g)
 	}
@@ -215,7 +215,7 @@ func growthUnseen(j *Judge, e *Event) {
 }
 
 // growthFailed: what the cloud could not make is known with the next read that began after that and lists it, if it is
-// so still.
+// so still. It may be known with one that began before.
 func growthFailed(j *Judge, e *Event) {
 	for _, g := range j.truth.groups {
 		if g.lacked++; !slices.Contains(e.Missing, g.id) {
@@ -228,14 +228,19 @@ func growthFailed(j *Judge, e *Event) {
 	}
 	for _, id := range sorted(j.truth.machines) {
 		m := j.truth.machines[id]
-		if m.failed && !m.again && !m.counted && !m.ending && !m.broke.After(e.When) &&
-			!slices.Contains(e.Missing, m.group) && !slices.Contains(e.Lacks, id) {
+		if !m.failed || slices.Contains(e.Missing, m.group) || slices.Contains(e.Lacks, id) {
+			continue
+		}
+		if m.shown.Before(m.broke) {
+			m.shown = j.now
+		}
+		if !m.again && !m.counted && !m.ending && !m.broke.After(e.When) {
 			m.counted = true
 			o := (*growth)(nil)
 			if m.unit != nil {
 				o = m.unit.growth
 			}
-			j.fails(m.group, id, o, j.now)
+			j.fails(m.group, id, o, m.broke, m.shown)
 		}
 	}
 }
@@ -253,7 +258,8 @@ func (t *truth) growthOf(group, call string) *growth {
 	return g.growths[i]
 }
 
-func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
+// fails begins the rest of a group, at the earliest when its failure may have been known.
+func (j *Judge) fails(id, cause string, o *growth, said, known time.Time) {
 	g := j.truth.groups[id]
 	if g == nil {
 		return
@@ -275,8 +281,8 @@ func (j *Judge) fails(id, cause string, o *growth, said time.Time) {
 			f.classes[class] = true
 		}
 	}
-	if !j.now.Before(f.until) {
-		f.until = j.now.Add(f.length)
+	if !known.Before(f.until) {
+		f.until = known.Add(f.length)
 	}
 }
 

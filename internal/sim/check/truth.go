@@ -144,7 +144,7 @@ type unit struct {
 type machine struct {
 	id, group      string
 	made, ran      time.Time
-	broke          time.Time // when it last was found that it could not be made
+	broke, shown   time.Time // when it last was found that it could not be made, and when a read may first have shown that
 	failed, ending bool
 	again, counted bool      // the cloud tries again to make it; its failure was told
 	instead        time.Time // when the first was made of those in whose place the cloud put it
