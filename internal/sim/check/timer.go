@@ -65,8 +65,9 @@ func unready(j *Judge, e *Event) {
 		return // its machine is about to be taken
 	}
 	if n.ever {
-		if j.since(n.changed) <= rounding {
-			return // it may not be known yet, and be removed as one that is ready
+		w := j.truth.writes[e.Call]
+		if j.since(n.changed) <= rounding || w != nil && n.changed.After(w.began.Add(-rounding)) {
+			return // it may not be known yet, or was not so when it was begun, and be removed as one that is ready
 		}
 		least := j.flags.UnreadyTime
 		if j.flags.ReplaceUnready > 0 {
