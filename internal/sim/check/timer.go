@@ -66,7 +66,7 @@ func unready(j *Judge, e *Event) {
 	}
 	if n.ever {
 		w := j.truth.writes[e.Call]
-		if j.since(n.changed) <= rounding || w != nil && n.changed.After(w.began.Add(-rounding)) {
+		if j.since(n.changed) <= j.lag(rounding) || w != nil && n.changed.After(w.began.Add(-rounding)) {
 			return // it may not be known yet, or was not so when it was begun, and be removed as one that is ready
 		}
 		least := j.flags.UnreadyTime
