@@ -152,7 +152,7 @@ func (r *Room) findAlone() {
 		for j := range o.View.Pods {
 			q := &o.View.Pods[j]
 			if _, ok := first[q.Owner]; !ok {
-				first[q.Owner] = i
+				first[q.Owner] = i // none has asked yet
 			}
 			if q.Owner == "" || q.Answer.Kind != rules.Moves || q.Follows || len(r.Rules.Covering(q.Pod)) > 0 {
 				continue
@@ -184,8 +184,7 @@ func (r *Room) findAlone() {
 	}
 }
 
-// firstEvicted is the removal, by controller, that has asked for the eviction of a pod which is there still. Where none
-// has, the first that has a pod of the controller is it.
+// firstEvicted is the removal, by controller, that has asked for the eviction of a pod which is there still.
 func (r *Room) firstEvicted() map[types.UID]int {
 	first := map[types.UID]int{}
 	for i := range r.Removals {

@@ -258,9 +258,7 @@ func (j *Judge) exceeds(call string, like *pod, pods int) bool {
 	}
 	rooms, waits := j.roomInFlight(call), []*pod{}
 	for _, uid := range sorted(j.truth.pods) {
-		p := j.truth.pods[uid]
-		fits := func(r room) bool { return r.cpu >= p.cpu && r.memory >= p.memory }
-		if p.node == "" && !p.own && !p.expendable && slices.ContainsFunc(rooms, fits) {
+		if p := j.truth.pods[uid]; p.node == "" && !p.own && !p.expendable && slices.ContainsFunc(rooms, p.fits) {
 			waits = append(waits, p)
 		}
 	}
@@ -269,7 +267,7 @@ func (j *Judge) exceeds(call string, like *pod, pods int) bool {
 	})
 	left := room{}
 	for _, p := range waits {
-		i := slices.IndexFunc(rooms, func(r room) bool { return r.cpu >= p.cpu && r.memory >= p.memory })
+		i := slices.IndexFunc(rooms, p.fits)
 		if i < 0 {
 			left = room{left.cpu + p.cpu, left.memory + p.memory}
 			continue
@@ -282,6 +280,8 @@ func (j *Judge) exceeds(call string, like *pod, pods int) bool {
 
 // room is what pods may have of a node.
 type room struct{ cpu, memory int64 }
+
+func (p *pod) fits(r room) bool { return p.cpu <= r.cpu && p.memory <= r.memory }
 
 // roomInFlight is the room on each unit in flight but those of a call, without what each node of its group has for
 // itself.

@@ -37,13 +37,19 @@ func (j *Judge) begins(e *Event) *node {
 	return n
 }
 
+// justTurned reports whether it may not be known that a node is ready, or is not, or was not so when a write was begun.
+func (j *Judge) justTurned(n *node, call string) bool {
+	w := j.truth.writes[call]
+	return j.since(n.changed) <= j.lag(rounding) || w != nil && n.changed.After(w.began.Add(-rounding))
+}
+
 func unneeded(j *Judge, e *Event) {
 	if n := j.begins(e); n != nil && n.ready && !j.due(n) {
-		w := j.truth.writes[e.Call]
-		if j.since(n.changed) <= j.lag(rounding) || w != nil && n.changed.After(w.began.Add(-rounding)) {
-			return // it may not be known yet that it is ready, or was not when it was begun
+		if j.justTurned(n, e.Call) {
+			return
 		}
 		low, ready := n.low, n.turned
+		w := j.truth.writes[e.Call]
 		if low.IsZero() && (j.since(n.used) <= j.lag(j.tolerance()) || w != nil && n.used.After(w.began)) {
 			low = n.wasLow // it was not known yet that it is used, or not when it was begun
 		}
@@ -65,9 +71,8 @@ func unready(j *Judge, e *Event) {
 		return // its machine is about to be taken
 	}
 	if n.ever {
-		w := j.truth.writes[e.Call]
-		if j.since(n.changed) <= j.lag(rounding) || w != nil && n.changed.After(w.began.Add(-rounding)) {
-			return // it may not be known yet, or was not so when it was begun, and be removed as one that is ready
+		if j.justTurned(n, e.Call) {
+			return // and be removed as one that is ready
 		}
 		least := j.flags.UnreadyTime
 		if j.flags.ReplaceUnready > 0 {
