@@ -128,6 +128,10 @@ var table = []mutant{
 		return v
 	}
 	if f.waits(c) {`, `if f.waits(c) {`},
+	{"N10: one order of its pods is enough to empty a cordoned node", "internal/decide/scaledown/move.go", unit,
+		`len(left) > 0 && closed(c)`, `len(left) > 0 && false`},
+	{"N10: a node that is open needs room in each order", "internal/decide/scaledown/move.go", unit,
+		`n.Object.Spec.Unschedulable && n.Kind == model.Ready`, `n.Kind == model.Ready`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"a node that waits for a pod that does not come takes the room of others", "internal/decide/reserve/lacking.go", unit,
@@ -397,7 +401,7 @@ var table = []mutant{
 	{"M5: a move counts on the room of nodes that nothing needs", "internal/decide/replace/replace.go", unit,
 		`f.Search.ShutUnneeded()`, `_ = f.Search`},
 	{"M5: a move to what is there needs one order of its pods", "internal/decide/replace/replace.go", unit,
-		`left = f.bindEvenly(pods)`, `f.bindEvenly(pods)`},
+		`left = len(f.World.BindEvenly(`, `_ = len(f.World.BindEvenly(`},
 	{"M5: a move may cost more than it saves", "internal/decide/replace/replace.go", unit | play,
 		`return saved > tiny*m.Before && saved >= least`, `return saved >= -m.Before && saved >= least-m.Before`},
 	{"M5: spot capacity that comes for a move counts as any other", "internal/decide/replace/replace.go", unit,

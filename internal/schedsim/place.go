@@ -1,6 +1,7 @@
 package schedsim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sort"
@@ -206,6 +207,53 @@ func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
 		}
 	}
 	return left
+}
+
+// BindEvenly places pods on ready nodes as the scheduler may bind them, the smallest first and each to the node with
+// most room, and returns those that have no place then. A large pod that had room in another order may be among them.
+// Steps bounds how many nodes the plugins may be shown.
+func (w *World) BindEvenly(pods []model.Batch, steps int) (left []model.Batch) {
+	order := slices.Clone(pods)
+	slices.SortStableFunc(order, func(a, b model.Batch) int {
+		x, y := &w.snap.Classes[a.Class].Spec.Requests, &w.snap.Classes[b.Class].Spec.Requests
+		return cmp.Or(cmp.Compare(x.MilliCPU, y.MilliCPU), cmp.Compare(x.Memory, y.Memory))
+	})
+	end := w.work.NodesScanned + steps
+	for _, b := range order {
+		if w.Bulk(b.Class) {
+			if b.Count = w.PlaceEvenly(b.Class, b.Count, OnReady); b.Count > 0 {
+				_, b.Count, _ = w.Place(b.Class, b.Count, OnReady, end-w.work.NodesScanned)
+			}
+		}
+		for b.Count > 0 && w.work.NodesScanned < end && w.bindRoomiest(b.Class) {
+			b.Count--
+		}
+		if b.Count > 0 {
+			left = append(left, b)
+		}
+	}
+	return left
+}
+
+// bindRoomiest puts one pod onto the ready node with most room of those that take it, and reports whether there is one.
+func (w *World) bindRoomiest(c model.ClassID) bool {
+	class, best := w.class(c), -1
+	w.Looked(len(w.nodes))
+	for i := range w.nodes {
+		free := &w.nodes[i].free
+		if w.nodes[i].kind&OnReady == 0 || w.forOthers(c, i) || !w.hasRoom(class, i) || !w.usable(c, i) ||
+			best >= 0 && cmp.Or(cmp.Compare(free.cpu, w.nodes[best].free.cpu),
+				cmp.Compare(free.memory, w.nodes[best].free.memory)) <= 0 {
+			continue
+		}
+		if w.check(c, i) == nil {
+			best = i
+		}
+	}
+	if best >= 0 {
+		w.put(best, c, 1)
+	}
+	return best >= 0
 }
 
 // fill puts as many pods of a free or host class onto one node as fit, up to want, if the node is one that obstacle has

@@ -21,7 +21,6 @@
 package replace
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -259,9 +258,11 @@ func (f *finder) try(list []candidate) bool {
 	default:
 		// What goes for the money is not bought again: nodes of one group are worth the same.
 		m.comes, left = f.Buyer.BuyCheap(pods, groups, steps)
-		if left == 0 && len(m.comes) == 0 { // what is there has to take them in whatever order they come
+		if left == 0 && len(m.comes) == 0 {
+			// What is there has to take them in whatever order they come. Where a large one is left over, its node is given
+			// back, and is as full as before, after some of its pods were moved for nothing; and so is the next.
 			f.World.Undo(vacated)
-			left = f.bindEvenly(pods)
+			left = len(f.World.BindEvenly(pods, f.end-f.World.Work().Steps))
 			f.World.Undo(vacated)
 		}
 		if left == 0 && len(m.comes) == 0 {
@@ -281,28 +282,6 @@ func (f *finder) try(list []candidate) bool {
 	slices.Sort(m.Goes)
 	f.found = append(f.found, m)
 	return true
-}
-
-// bindEvenly places pods as the scheduler may bind them, and counts those that have no place then: the smallest first,
-// each to the node with most room. Where nothing is bought and a large one is left over, its node is given back, and is
-// as full as before, after some of its pods were moved for nothing; and so is the next.
-func (f *finder) bindEvenly(pods []model.Batch) (left int) {
-	order := slices.Clone(pods)
-	slices.SortStableFunc(order, func(a, b model.Batch) int {
-		x, y := f.s.Classes[a.Class].Spec.Requests, f.s.Classes[b.Class].Spec.Requests
-		return cmp.Or(cmp.Compare(x.MilliCPU, y.MilliCPU), cmp.Compare(x.Memory, y.Memory))
-	})
-	for _, b := range order {
-		rest := b.Count
-		if f.World.Bulk(b.Class) {
-			rest = f.World.PlaceEvenly(b.Class, rest, schedsim.OnReady)
-		}
-		if rest > 0 {
-			_, rest, _ = f.World.Place(b.Class, rest, schedsim.OnReady, f.end-f.World.Work().Steps)
-		}
-		left += rest
-	}
-	return left
 }
 
 // grace is the longest time that one of the pods has to end.

@@ -1,6 +1,7 @@
 package scaledown
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -104,6 +105,9 @@ func (g *present) leave(list []*candidate, begun []Start) (why *model.Verdict, a
 		}
 	}
 	mark := g.mover.Mark()
+	if why, at := g.notInEachOrder(list, begun); why != nil {
+		return why, at
+	}
 	for _, c := range list {
 		g.mover.Exclude(c.node)
 	}
@@ -137,6 +141,35 @@ func (g *present) leave(list []*candidate, begun []Start) (why *model.Verdict, a
 	for _, c := range list {
 		for _, b := range g.housed(c) {
 			g.Moving, g.leaving = append(g.Moving, b.Class), append(g.leaving, b.Class)
+		}
+	}
+	return nil, nil
+}
+
+// notInEachOrder keeps a node that others have cordoned while its pods would not all have room if the scheduler bound
+// them in another order. From any other node, one that is left over goes back when the node is untainted.
+func (g *present) notInEachOrder(list []*candidate, begun []Start) (*model.Verdict, *candidate) {
+	closed := func(c *candidate) bool {
+		n := g.Snapshot.Nodes[c.node]
+		return n.Object.Spec.Unschedulable && n.Kind == model.Ready && !g.interrupted(n)
+	}
+	if !slices.ContainsFunc(list, closed) {
+		return nil, nil
+	}
+	mark, w := g.mover.Mark(), g.Room.World
+	defer func() { g.mover.Undo(mark) }()
+	for i := range begun {
+		w.Shut(begun[i].Node)
+	}
+	for _, c := range list {
+		w.Vacate(c.node, g.housed(c))
+	}
+	for _, c := range list {
+		if left := w.BindEvenly(g.housed(c), g.mover.Left()); len(left) > 0 && closed(c) {
+			return &model.Verdict{Reason: model.NoPlaceToMovePods,
+				Detail: fmt.Sprintf("pod %s: it has room if it is bound before the others of the node, which is cordoned, "+
+					"so that it could not go back", reserve.PodOf(g.Snapshot, c.housed, left[0].Class)),
+				Fix: "more room on nodes that stay, or the node is uncordoned"}, c
 		}
 	}
 	return nil, nil
