@@ -8,11 +8,13 @@ import (
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
 
-// Note puts a scale-up on record that is about to be asked for, and what for.
-func (g *Group) Note(now time.Time, c model.Call, classes []string) {
+// Note puts a scale-up on record that is about to be asked for, and what for: how many pods of each class, by digest.
+func (g *Group) Note(now time.Time, c model.Call, classes []string, pods []int) {
 	g.Expected, g.written = c.To, now
 	units := make([]model.Unit, max(0, c.To-c.From))
-	g.asks = append(g.asks, model.Ask{ID: c.ID, Group: c.Group, At: now, For: classes, Units: units})
+	g.asks = append(g.asks, model.Ask{
+		ID: c.ID, Group: c.Group, At: now, For: classes, Pods: pods, Bought: len(units), Units: units,
+	})
 }
 
 // AskedAt is when a scale-up was asked for, zero if it is not in flight.

@@ -801,7 +801,7 @@ func TestReadyAfterItWasGivenUp(t *testing.T) {
 	s := newStage(t, 0)
 	s.at(0)
 	s.target++
-	s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"})
+	s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"}, []int{1})
 	s.minute = 1
 	n := s.node(s.instance(), corev1.ConditionFalse, s.now())
 	s.at(1)
@@ -851,7 +851,7 @@ func TestReadyBeforeItWasKnown(t *testing.T) {
 			s := newStage(t, 0)
 			s.at(0)
 			s.minute, s.target = 1, 1
-			s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"})
+			s.l.group("g").Note(s.now(), grow(0, 1), []string{"web"}, []int{1})
 			s.at(1, model.Outcome{Call: grow(0, 1), Ended: s.now(), Target: 1})
 			s.minute = 5
 			n := s.node(s.instance(), corev1.ConditionTrue, t0.Add(time.Duration(changed)*time.Minute))

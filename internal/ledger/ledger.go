@@ -261,17 +261,18 @@ func (l *Ledger) Note(s *model.Snapshot, p model.Plan) {
 	l.calm = 0
 	// This plan has tried groups that the next one must not, or has left out some that it may.
 	l.news = !slices.Equal(s.Brakes, p.Brakes)
-	grown := map[provider.GroupID][]string{}
+	classes, pods := map[provider.GroupID][]string{}, map[provider.GroupID][]int{}
 	for _, g := range p.Grow {
 		for _, b := range g.Pods {
-			grown[g.Group] = append(grown[g.Group], s.Classes[b.Class].Digest())
+			classes[g.Group] = append(classes[g.Group], s.Classes[b.Class].Digest())
+			pods[g.Group] = append(pods[g.Group], b.Count)
 		}
 	}
 	for _, c := range p.Calls {
 		l.calls[c.ID] = c
 		switch {
 		case c.Verb == model.Grow:
-			l.group(c.Group).Note(s.Now, c, grown[c.Group])
+			l.group(c.Group).Note(s.Now, c, classes[c.Group], pods[c.Group])
 		case c.Node != "":
 			l.noteNode(s, c)
 		}

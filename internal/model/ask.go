@@ -24,9 +24,18 @@ type Ask struct {
 	// First: it was found in the first observation of a process that remembered nothing of
 	// it, so that its units may be machines of any age.
 	First bool `json:"first,omitempty"`
-	// For names the classes of pods that it was bought for, by digest.
-	For   []string `json:"for,omitempty"`
-	Units []Unit   `json:"units"`
+	// For names the classes of pods that it was bought for, by digest, and Pods how many of each, for Bought nodes. It is
+	// not known of what memories from before it was kept tell.
+	For    []string `json:"for,omitempty"`
+	Pods   []int    `json:"pods,omitempty"`
+	Bought int      `json:"bought,omitempty"`
+	Units  []Unit   `json:"units"`
+}
+
+// Whole reports whether all that was bought is still to come, so that there will be room for all of its pods.
+func (a *Ask) Whole() bool {
+	return len(a.Pods) == len(a.For) && len(a.Units) == a.Bought &&
+		!slices.ContainsFunc(a.Units, func(u Unit) bool { return u.State != UnitAsked && u.State != UnitMade })
 }
 
 // Unread is what a leader before this one asked for of a group that has not been read since: nodes may come for pods of

@@ -3,6 +3,7 @@ package testkit
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 //	pods old count=3 cpu=1 node=n1        pods that run on n1
 //	instance i1 group=general age=20m     one without a node; failed=NoCapacity
 //	asked general count=2 age=16m for=web   a growth in flight for these pods, without instances
+//	asked general count=2 for=web:8,api:3   so many of each; bought=3: one was not granted
 //	arrived n1 ready=10s for=web          a node that was bought for these pods
 //	braked general for=web node=n1 reason=TemplateMismatch age=5m   a growth that did not help;
 //	                                      over=1s: its end was so long ago; trials=1: after so many in vain
@@ -130,8 +132,15 @@ func (s *Scenario) Snapshot(p model.Policy) *model.Snapshot {
 	}
 	m.Asks = slices.Clone(m.Asks)
 	for i := range m.Asks {
-		if app := s.askedFor[m.Asks[i].ID]; app != "" {
-			m.Asks[i].For = []string{class(app)}
+		a := &m.Asks[i]
+		for app := range strings.SplitSeq(s.askedFor[a.ID], ",") {
+			app, count, counted := strings.Cut(app, ":")
+			if app != "" {
+				a.For = append(a.For, class(app))
+			}
+			if n, err := strconv.Atoi(count); counted && err == nil {
+				a.Pods = append(a.Pods, n)
+			}
 		}
 	}
 	for _, a := range s.arrived {
@@ -204,7 +213,8 @@ func (s *Scenario) asked(a args) {
 	}
 	s.askedFor["asked/"+a.name] = a.get("for", "")
 	s.Memory.Asks = append(s.Memory.Asks, model.Ask{
-		ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: s.ago(a, "age"), Units: make([]model.Unit, n),
+		ID: "asked/" + a.name, Group: provider.GroupID(a.name), At: s.ago(a, "age"),
+		Bought: a.number("bought", n), Units: make([]model.Unit, n),
 	})
 }
 

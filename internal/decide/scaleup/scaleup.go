@@ -486,27 +486,51 @@ func (pl *planner) placeOnExisting(list []*waiting) {
 		before[i] = *q
 	}
 	m := pl.w.Mark()
-	again := func(evenly bool) {
-		pl.w.Undo(m)
-		for i, q := range list {
-			*q = before[i]
-		}
-		pl.placeInTurn(list, evenly)
-	}
-	pl.placeInTurn(list, false)
+	best := inTurn
+	pl.placeInTurn(list, best)
 	left := pl.leftOver(list)
 	if left == 0 || !slices.ContainsFunc(list, func(q *waiting) bool { return q.upcoming > 0 && pl.w.Bulk(q.Class) }) {
 		return
 	}
 	// A packing may have bought the nodes on their way for these very pods, each of which had a place on them.
-	if again(true); pl.leftOver(list) >= left {
-		again(false)
+	try := func(how filling) int {
+		pl.w.Undo(m)
+		for i, q := range list {
+			*q = before[i]
+		}
+		pl.placeInTurn(list, how)
+		return pl.leftOver(list)
+	}
+	last := inTurn
+	for _, how := range []filling{evenly, asBought} {
+		last = how
+		if n := try(how); n < left {
+			best, left = how, n
+		}
+		if left == 0 {
+			break
+		}
+	}
+	if last != best {
+		try(best)
 	}
 }
 
-// placeInTurn puts the pods of one class after the other onto nodes that are there, or on their way: onto the latter
-// one node after the other, or evenly.
-func (pl *planner) placeInTurn(list []*waiting, evenly bool) {
+// filling is how nodes on their way are filled.
+type filling int
+
+const (
+	inTurn   filling = iota // one node after the other
+	evenly                  // as the scheduler does it
+	asBought                // those of whole purchases with the pods that they were bought for, and with no others
+)
+
+// placeInTurn puts the pods of one class after the other onto nodes that are there, or on their way.
+func (pl *planner) placeInTurn(list []*waiting, how filling) {
+	var bought map[string]int
+	if how == asBought {
+		bought = pl.wholePurchases(list)
+	}
 	for _, q := range list {
 		if pl.w.Exhausted() {
 			q.outOfSteps, q.unseen = true, true
@@ -519,7 +543,7 @@ func (pl *planner) placeInTurn(list []*waiting, evenly bool) {
 			schedsim.OnReady | schedsim.OnComing | schedsim.OnReturning,
 		} {
 			var put []schedsim.Put
-			if evenly && on != schedsim.OnReady && pl.w.Bulk(q.Class) {
+			if how == evenly && on != schedsim.OnReady && pl.w.Bulk(q.Class) {
 				waits := q.left
 				q.left = pl.w.PlaceEvenly(q.Class, waits, schedsim.OnComing)
 				q.upcoming += waits - q.left
@@ -535,6 +559,9 @@ func (pl *planner) placeInTurn(list []*waiting, evenly bool) {
 				if q.existing > 0 {
 					pl.applyStepBrakes(q.Class)
 				}
+				if n := min(q.left, bought[pl.s.Classes[q.Class].Digest()]); n > 0 {
+					q.left, q.upcoming = q.left-n, q.upcoming+n
+				}
 			} else {
 				// Those that fit a ready node only beside pods on others wait for these, too.
 				ready, coming, _ := pl.w.CountByKind(put)
@@ -547,6 +574,43 @@ func (pl *planner) placeInTurn(list []*waiting, evenly bool) {
 		q.outOfSteps = !enough
 		q.unseen = q.unseen || q.outOfSteps
 	}
+}
+
+// wholePurchases are how many pods of each class, by digest, nodes were bought for that are all on their way. No others
+// are placed on these. A group is left out if some of its nodes on their way were not bought so, or for pods whose place
+// others depend on: we err to filling them anew.
+func (pl *planner) wholePurchases(list []*waiting) map[string]int {
+	coupled := map[string]bool{}
+	for _, q := range list {
+		coupled[pl.s.Classes[q.Class].Digest()] = !pl.w.Bulk(q.Class)
+	}
+	coming := map[int][]model.NodeID{} // by group
+	for id, n := range pl.s.Nodes {
+		if n.Kind == model.Coming {
+			coming[n.Group] = append(coming[n.Group], model.NodeID(id))
+		}
+	}
+	bought := map[string]int{}
+	for i := range pl.s.Groups {
+		units, whole := 0, true
+		for j := range pl.s.Groups[i].Asks {
+			a := &pl.s.Groups[i].Asks[j]
+			units += len(a.Units)
+			whole = whole && a.Whole() && !slices.ContainsFunc(a.For, func(class string) bool { return coupled[class] })
+		}
+		if !whole || len(coming[i]) != units {
+			continue
+		}
+		for _, a := range pl.s.Groups[i].Asks {
+			for j, class := range a.For {
+				bought[class] += a.Pods[j]
+			}
+		}
+		for _, id := range coming[i] {
+			pl.w.Shut(id)
+		}
+	}
+	return bought
 }
 
 // boughtFor are the nodes that were bought for each class that waits: those on their way, by group, and
