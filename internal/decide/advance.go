@@ -23,7 +23,7 @@ func (m *maker) advance() {
 	for i := range m.room.Removals {
 		slots -= evictions(m.drain(&m.room.Removals[i]))
 	}
-	short := scaledown.Short(m.snap, m.policy.ScaleDown)
+	short := scaledown.Short(m.snap, m.policy.ScaleDown, m.gate)
 	steps := make([][]removal.Step, len(m.room.Removals))
 	for i := range m.room.Removals {
 		o := &m.room.Removals[i]

@@ -138,6 +138,8 @@ var table = []mutant{
 		`pl.w.Shut(id)`, `_ = id`},
 	{"N6: a purchase that is whole no more has room for all of its pods", "internal/model/ask.go", unit,
 		`len(a.Units) == a.Bought &&`, `len(a.Units) > 0 &&`},
+	{"a dud that a pool's minimum keeps closes its group for good", "internal/decide/scaleup/limits.go", unit,
+		`pool.Of(s, access)`, `pool.Of(s, gate.New(s, model.Policy{}))`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"a node that waits for a pod that does not come takes the room of others", "internal/decide/reserve/lacking.go", unit,

@@ -24,12 +24,11 @@ type Pool struct {
 
 // Of is the pools of a snapshot that have groups. Where no strategy is named, the
 // bounds hold for the sum and nothing is spread, as Lax-Greedy has it. An unknown name
-// counts as Equitable: the provider reports it where it reads the name.
-func Of(s *model.Snapshot) []Pool {
+// counts as Equitable: the provider reports it where it reads the name. The gate says which groups cannot grow.
+func Of(s *model.Snapshot, access *gate.Gate) []Pool {
 	if len(s.Pools) == 0 {
 		return nil
 	}
-	access := gate.New(s, model.Policy{}) // no policy closes a group for long
 	groups := map[provider.PoolID][]int{}
 	for i := range s.Groups {
 		groups[s.Groups[i].Pool] = append(groups[s.Groups[i].Pool], i)
@@ -97,7 +96,7 @@ func Read(inv provider.Inventory) []model.PoolShareOf {
 			PoolUnread:    unread[g.Pool],
 		})
 	}
-	return Shown(s, Of(s))
+	return Shown(s, Of(s, gate.New(s, model.Policy{})))
 }
 
 func memberOf(s *model.Snapshot, group int, access *gate.Gate, spread bool) Member {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/provider"
 )
@@ -50,7 +51,7 @@ func TestWhoCannotGrow(t *testing.T) {
 			}
 			s := &model.Snapshot{Now: now, Groups: []model.Group{g}, Pools: []provider.Pool{
 				{ID: "p", Max: 9, Sizing: sizing}}}
-			if d := cmp.Diff([]Member{row.want}, Of(s)[0].Members); d != "" {
+			if d := cmp.Diff([]Member{row.want}, Of(s, gate.New(s, model.Policy{}))[0].Members); d != "" {
 				t.Error("(-want +got):", d)
 			}
 		})

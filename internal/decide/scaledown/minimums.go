@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/plimsoll-dev/plimsoll/internal/decide/pool"
+	"github.com/plimsoll-dev/plimsoll/internal/gate"
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 	"github.com/plimsoll-dev/plimsoll/internal/spelling"
 	"github.com/plimsoll-dev/plimsoll/provider"
@@ -26,7 +27,7 @@ type minimums struct {
 	memory int64
 }
 
-func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
+func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy, access *gate.Gate) *minimums {
 	l := &minimums{snap: s, least: policy, groups: make([]int, len(s.Groups)), pools: map[provider.PoolID]int{},
 		moves: make([]int, len(s.Groups))}
 	for _, pool := range s.Pools {
@@ -39,7 +40,7 @@ func newMinimums(s *model.Snapshot, policy model.ScaleDownPolicy) *minimums {
 			l.pools[s.Groups[i].Pool] += s.Groups[i].Expected
 		}
 	}
-	for _, p := range pool.Of(s) {
+	for _, p := range pool.Of(s, access) {
 		for i, sh := range p.Shares() {
 			l.floors[p.Groups[i]] = p.Members[i].Target - sh.Floor
 		}
@@ -144,8 +145,8 @@ func (l *minimums) weight(list []*candidate) model.Resources {
 
 // Short says of nodes on their way out that a minimum was raised above what would
 // be left: of each group and pool as many as it takes, those that began last.
-func Short(s *model.Snapshot, policy model.ScaleDownPolicy) map[model.NodeID]*model.Verdict {
-	l := newMinimums(s, policy)
+func Short(s *model.Snapshot, policy model.ScaleDownPolicy, access *gate.Gate) map[model.NodeID]*model.Verdict {
+	l := newMinimums(s, policy, access)
 	var list []model.NodeID
 	for i := range s.Nodes {
 		if n := s.Nodes[i]; n.Group >= 0 && n.Standing.Drain != nil && (n.Standing.Drain.Stage == model.Tainted ||

@@ -101,7 +101,7 @@ func Find(in Input) *Search {
 	s := in.Snapshot
 	f := &finder{
 		Input: in, verdicts: make([]model.NodeVerdict, len(s.Nodes)), unneeded: make([]bool, len(s.Nodes)),
-		minimums: newMinimums(s, in.Policy.ScaleDown), moves: make([]model.MovePolicy, len(s.Groups)),
+		minimums: newMinimums(s, in.Policy.ScaleDown, in.Gate), moves: make([]model.MovePolicy, len(s.Groups)),
 		allowed: in.Room.Rules.Budgets(),
 	}
 	for i := range s.Groups {

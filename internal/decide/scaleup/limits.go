@@ -97,7 +97,7 @@ func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *lim
 			l.try(i, 1, model.NodeNeverStarted)
 		}
 	}
-	l.pooled = pool.Of(s)
+	l.pooled = pool.Of(s, access)
 	for _, p := range l.pooled {
 		for n, sh := range p.Shares() {
 			l.shares[p.Groups[n]] = portion{
