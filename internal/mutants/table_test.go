@@ -134,7 +134,7 @@ var table = []mutant{
 		`n.Object.Spec.Unschedulable && n.Kind == model.Ready`, `n.Kind == model.Ready`},
 	{"N6: what a packing bought is to be found again one pod after the other", "internal/decide/scaleup/scaleup.go", unit,
 		`[]filling{evenly, asBought}`, `[]filling{evenly}`},
-	{"N6: others are placed on nodes that are full of what they were bought for", "internal/decide/scaleup/scaleup.go", unit,
+	{"N6: others are placed on nodes that were bought for some", "internal/decide/scaleup/scaleup.go", unit,
 		`pl.w.Shut(id)`, `_ = id`},
 	{"N6: a purchase that is whole no more has room for all of its pods", "internal/model/ask.go", unit,
 		`len(a.Units) == a.Bought &&`, `len(a.Units) > 0 &&`},

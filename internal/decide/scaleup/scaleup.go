@@ -577,8 +577,8 @@ func (pl *planner) placeInTurn(list []*waiting, how filling) {
 }
 
 // wholePurchases are how many pods of each class, by digest, nodes were bought for that are all on their way. No others
-// are placed on these. A group is left out if some of its nodes on their way were not bought so, or for pods whose place
-// others depend on: we err to filling them anew.
+// are placed on these. A group is left out if some of its nodes on their way were not bought so, or for pods whose
+// place others depend on: we err to placing them one after the other.
 func (pl *planner) wholePurchases(list []*waiting) map[string]int {
 	coupled := map[string]bool{}
 	for _, q := range list {
