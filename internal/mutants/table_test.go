@@ -140,6 +140,8 @@ var table = []mutant{
 		`len(a.Units) == a.Bought &&`, `len(a.Units) > 0 &&`},
 	{"a dud that a pool's minimum keeps closes its group for good", "internal/decide/scaleup/limits.go", unit,
 		`pool.Of(s, access)`, `pool.Of(s, gate.New(s, model.Policy{}))`},
+	{"pods that are to move count where they will be", "internal/schedsim/place.go", unit,
+		`sign*p.count)`, `0*p.count)`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"a node that waits for a pod that does not come takes the room of others", "internal/decide/reserve/lacking.go", unit,

@@ -116,7 +116,8 @@ func (w *World) Place(c model.ClassID, count int, on NodeSet, steps int) (put []
 }
 
 // PlaceNow is Place on ready nodes for pods that are bound at once: they are spread over the domains that the cluster
-// has. One that a node on its way will open the scheduler does not know yet, and waits for none.
+// has. One that a node on its way will open the scheduler does not know yet, and waits for none; and pods that are to
+// move it finds where they run.
 func (w *World) PlaceNow(c model.ClassID, count, steps int) (put []Put, left int, enough bool) {
 	if w.class(c).coupling < domain || len(w.classes[c].spec.TopologySpreadConstraints) == 0 {
 		return w.Place(c, count, OnReady, steps)
@@ -131,12 +132,20 @@ func (w *World) PlaceNow(c model.ClassID, count, steps int) (put []Put, left int
 	return w.Place(c, count, OnReady, steps)
 }
 
-// hide takes the nodes on their way that have not registered out of the counters, or back in.
+// hide takes the nodes on their way that have not registered out of the counters, or back in; and pods that were moved
+// count where they run for as long.
 func (w *World) hide(sign int) {
 	for _, i := range w.coming {
 		if !w.nodes[i].gone {
 			w.counters.account(w, i, sign)
 		}
+	}
+	for _, p := range w.moves {
+		on := &w.nodes[p.node]
+		if !on.gone && p.node < len(w.snap.Nodes) && w.snap.Nodes[p.node].Kind == model.Coming {
+			continue // it went with its node
+		}
+		w.counters.put(w, p.node, p.class, sign*p.count)
 	}
 }
 
