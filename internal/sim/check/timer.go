@@ -240,15 +240,23 @@ func growthFailed(j *Judge, e *Event) {
 		if m.shown.Before(m.broke) {
 			m.shown = j.now
 		}
-		if !m.again && !m.counted && !m.ending && !m.broke.After(e.When) {
-			m.counted = true
-			o := (*growth)(nil)
-			if m.unit != nil {
-				o = m.unit.growth
-			}
-			j.fails(m.group, id, o, m.broke, m.shown)
+		if !m.ending && !m.broke.After(e.When) {
+			j.unmade(m)
 		}
 	}
+}
+
+// unmade counts that the cloud could not make a machine, as is known by now.
+func (j *Judge) unmade(m *machine) {
+	if m.again || m.counted {
+		return
+	}
+	m.counted = true
+	o := (*growth)(nil)
+	if m.unit != nil {
+		o = m.unit.growth
+	}
+	j.fails(m.group, m.id, o, m.broke, m.shown)
 }
 
 // growthOf is the growth of a group that a call asked for, nil if there is none.
@@ -308,8 +316,12 @@ func (j *Judge) mayFail(g *group) {
 	f.known, f.most = j.now, j.now.Add(f.longest)
 }
 
+// backedOff: who ends a machine that could not be made knows that, by whatever read.
 func backedOff(j *Judge, e *Event) {
 	t := &j.truth
+	if m := t.machines[e.Machine]; e.Verb == Remove && m != nil && m.failed && !m.shown.Before(m.broke) {
+		j.unmade(m)
+	}
 	g := t.groups[e.Group]
 	if e.Verb != Grow || g == nil || g.failures.last.IsZero() || j.forgotten(g.failures.last) {
 		return
