@@ -176,6 +176,7 @@ func (t *truth) retarget(g *group, e *Event) {
 			claimed := slices.ContainsFunc(g.growths, func(o *growth) bool { return o.call == e.Call })
 			if claimed || !t.moving { // what was bought for no pending pod is for the pods of nodes that go
 				t.grew[g.id], t.grew[""] = e.At, e.At
+				t.runsFrom(addTime, g.id, e.At)
 			}
 			if claimed {
 				return // as it was said
@@ -277,6 +278,9 @@ func (t *truth) applyNode(e *Event) {
 		w := t.writes[e.Call]
 		n.saves = w != nil && w.Saves
 	case Untainted:
+		if e.Call != "" && m != nil {
+			t.runsFrom(failureTime, m.group, e.At) // we have given up its removal, which may be a failure
+		}
 		n.drained, n.tainted, n.refused = false, "", time.Time{}
 		clear(n.daemons)
 	case Cordoned:

@@ -39,9 +39,13 @@ const (
 // answered, one after the other.
 const slack = time.Minute
 
-// undisturbed is when something other than the autoscaler and the load last changed the world.
-func (j *Judge) undisturbed() time.Time {
-	return later(later(j.truth.disturbed, j.truth.touched), later(j.truth.led, j.truth.peace))
+// undisturbed is when something other than the autoscaler and the load last changed the world, or another process
+// began.
+func (j *Judge) undisturbed() time.Time { return later(j.unmoved(), j.truth.led) }
+
+// unmoved is the same of what is remembered from one process to the next.
+func (j *Judge) unmoved() time.Time {
+	return later(later(j.truth.disturbed, j.truth.touched), later(j.truth.restarted, j.truth.peace))
 }
 
 // idle reports whether no fault lasts, the cluster is healthy, and nothing was asked for just now.
@@ -89,22 +93,21 @@ func lateFor(of timer) func(*Judge, *Event) {
 			default:
 				lasts, which = f.StartupTime, unreadyTime
 			}
-			from := later(later(n.empty, n.changed), later(j.undisturbed(), t.waited))
+			from := later(later(n.empty, n.changed), later(j.unmoved(), t.waited))
+			if from.After(t.knew()) {
+				from = later(from, t.led) // only the process before may know of it
+			}
 			if g := t.groups[m.group]; t.moving && (n.ready || g.min > 0 || t.pools[g.pool] != nil) {
 				// It may be for the pods of nodes that do not go, and the room above a minimum be for those that do; those of
 				// a move leave one after the other.
 				from, lasts = later(from, t.left), lasts+f.MovePatience
 			}
 			due := from.Add(lasts)
-			for _, delay := range [...]struct {
-				is   timer
-				from time.Time
-				d    time.Duration
-			}{{addTime, t.grew[where], f.DelayAfterAdd}, {deleteTime, t.removed[where], f.DelayAfterDelete},
-				{failureTime, t.failed[where], f.DelayAfterFailure}} {
-				// A process that finds a memory from before does not know whether time has passed or its clock jumped (N16).
-				if ends := later(delay.from, t.led).Add(delay.d); !delay.from.IsZero() && ends.After(due) {
-					due, which = ends, delay.is
+			for is, lasts := range [...]time.Duration{addTime: f.DelayAfterAdd, deleteTime: f.DelayAfterDelete,
+				failureTime: f.DelayAfterFailure} {
+				from := t.runs[delay{timer(is), where}]
+				if ends := from.Add(lasts); !from.IsZero() && ends.After(due) {
+					due, which = ends, timer(is)
 				}
 			}
 			if which == of {
@@ -114,6 +117,50 @@ func lateFor(of timer) func(*Judge, *Event) {
 			}
 		}
 	}
+}
+
+// delay is one of those after a growth, a removal or a failure, of a group or of all ("").
+type delay struct {
+	timer timer
+	group string
+}
+
+// runsFrom lets a delay begin.
+func (t *truth) runsFrom(of timer, group string, at time.Time) {
+	t.runs[delay{of, group}], t.runs[delay{of, ""}] = at, at
+}
+
+// leaderless is for how long no process may lead while delays run on.
+const leaderless = 2 * time.Minute
+
+// resumes takes in that a process begins to lead: while none did for longer, no delay has run. Whether a clock has
+// jumped meanwhile, or for how long nothing was written down, is not known (N16): they may all begin again.
+func (t *truth) resumes(at time.Time) {
+	if len(t.deaths) == 0 {
+		return
+	}
+	knew := t.knew()
+	unsure := !t.onTime() || t.on("api=down") || t.since["api=down"].After(knew)
+	alone := at.Sub(knew)
+	if unsure || alone > leaderless || t.blank.After(knew) {
+		t.restarted = at
+	}
+	for d, from := range t.runs {
+		switch {
+		case unsure:
+			t.runs[d] = at
+		case alone > leaderless:
+			t.runs[d] = minTime(from.Add(alone), at)
+		}
+	}
+}
+
+// knew is when the process that was the last to end wrote down, at the latest, what it knew.
+func (t *truth) knew() time.Time {
+	if len(t.deaths) == 0 {
+		return time.Time{}
+	}
+	return t.deaths[len(t.deaths)-1].Add(-learn)
 }
 
 // longest is how long removals rest at most that the cloud has refused several times.

@@ -41,11 +41,15 @@ type truth struct {
 	blank                              time.Time // of what was before, a process knows nothing
 	// grew, removed and failed are when the autoscaler last did so, by group and for all ("").
 	grew, removed, failed map[string]time.Time
-	exits                 []exit         // nodes that began to go
-	left                  time.Time      // when the last of them went
-	refusals              map[string]int // how many removals of a group were refused since one was not
-	endings               []ending
-	threshold             float64
+	// runs is when the delays after that, and after what may have been a failure, began at the latest.
+	runs map[delay]time.Time
+	// restarted is when a process last began that does not go on with the times of those before.
+	restarted time.Time
+	exits     []exit         // nodes that began to go
+	left      time.Time      // when the last of them went
+	refusals  map[string]int // how many removals of a group were refused since one was not
+	endings   []ending
+	threshold float64
 	// fits, told and keeps are what was said for the moment at which the world is to be at rest; held is
 	// what the autoscaler has under way then.
 	fits        map[place]bool
@@ -268,7 +272,8 @@ func newTruth() truth {
 		budgets: map[string]*budget{}, writes: map[string]*write{}, faults: map[string]int{},
 		since: map[string]time.Time{}, lapsed: map[string]bool{},
 		refusals: map[string]int{}, fits: map[place]bool{}, told: map[place]string{}, keeps: map[string]string{},
-		grew: map[string]time.Time{}, removed: map[string]time.Time{}, failed: map[string]time.Time{}}
+		grew: map[string]time.Time{}, removed: map[string]time.Time{}, failed: map[string]time.Time{},
+		runs: map[delay]time.Time{}}
 }
 
 // apply makes a fact true.
@@ -290,6 +295,7 @@ func (t *truth) apply(e *Event) {
 func (t *truth) applyProcess(e *Event) {
 	switch e.What {
 	case Leads:
+		t.resumes(e.At)
 		t.process, t.led = e.Process, e.At
 		for _, m := range t.machines {
 			// Without a picture that is newer than the loss a machine may have gone with its node.
@@ -417,6 +423,10 @@ func (t *truth) answered(e *Event) {
 	if w.Verb == Remove && w.Node != "" && e.Answer == Done {
 		t.removed[w.Group], t.removed[""] = w.ended, w.ended
 		t.refusals[w.Group] = 0
+		t.runsFrom(deleteTime, w.Group, w.ended)
+	}
+	if (w.Verb == Taint || w.Verb == Cordon || w.Verb == Remove) && w.Node != "" && e.Answer != Done {
+		t.runsFrom(failureTime, w.Group, e.At)
 	}
 	if w.Verb == Remove && e.Answer == Refused {
 		t.refusals[w.Group]++
