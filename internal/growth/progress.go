@@ -36,6 +36,9 @@ func (g *Group) Progress(f *Fold, pg *provider.Group) {
 	g.nodes(f)
 	// 4. As many units as are missing.
 	g.ending = g.endings(f)
+	if n := g.askedNow(f); n > 0 {
+		g.Expected = max(g.Expected, g.ending+g.registered+n)
+	}
 	g.missing = max(0, g.Expected-g.ending-g.registered)
 	g.reconcile(f, pg, first)
 	// 5. Instances that are new, for those that have waited longest.
@@ -93,6 +96,22 @@ func (g *Group) retargeted(f *Fold, pg *provider.Group, u *model.Unit) time.Time
 		return t
 	}
 	return time.Time{}
+}
+
+// askedNow counts the units without a node of scale-ups whose call is open. They are on their way whatever else there
+// is: where a picture had a target that is lower than there are nodes, the call is to raise that.
+func (g *Group) askedNow(f *Fold) (n int) {
+	for i := range g.asks {
+		if _, open := f.Calls[g.asks[i].ID]; !open {
+			continue
+		}
+		for j := range g.asks[i].Units {
+			if without(&g.asks[i].Units[j]) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // endings counts the instances that open calls remove, or calls of unknown end, and that are

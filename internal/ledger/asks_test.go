@@ -565,6 +565,25 @@ func TestDepartedNodesMakeNoClusterHealthy(t *testing.T) {
 	}
 }
 
+// TestATargetThatIsTooLowHidesNoGrowth: where a picture has a target that is lower than there are nodes, what is being
+// asked for is on its way all the same, until its call has ended.
+func TestATargetThatIsTooLowHidesNoGrowth(t *testing.T) {
+	s := newStage(t, 1)
+	s.fleet(7)
+	s.at(0)
+	c := model.Call{ID: "grow", Verb: model.Grow, Group: "g", From: 1, To: 3}
+	s.l.Note(&model.Snapshot{Now: s.now()}, model.Plan{Calls: []model.Call{c}})
+	for _, minute := range []float64{0.5, 1} {
+		if g := s.at(minute); g.Missing != 2 || g.Expected != 9 {
+			t.Errorf("%d are missing, of %d; want 2 of 9", g.Missing, g.Expected)
+		}
+	}
+	e := &provider.Error{Op: provider.OpGrow, Group: "g", Kind: provider.Conflict}
+	if g := s.at(2, model.Outcome{Call: c, Ended: s.now(), Target: -1, Err: e}); g.Missing != 0 || g.Expected != 1 {
+		t.Errorf("refused, %d are missing, of %d; want 0 of 1", g.Missing, g.Expected)
+	}
+}
+
 // TestMissingNodesMakeAGroupUnhealthy: what did not arrive counts in S2, and not
 // in S1.
 func TestMissingNodesMakeAGroupUnhealthy(t *testing.T) {

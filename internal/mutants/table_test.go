@@ -32,6 +32,8 @@ var table = []mutant{
 		`{removeDone, removeUnknown,`, `{removeDone, removeRefused,`},
 	{"L3: an agreement to grow ends with the next write", "internal/growth/group.go", unit,
 		`return g.Sighted && target == g.from`, `return g.Sighted && g.agreed.Equal(g.written) && target == g.from`},
+	{"L6: a target that is too low hides what is being asked for", "internal/growth/progress.go", unit,
+		`n := g.askedNow(f); n > 0 {`, `n := g.askedNow(f); n < 0 {`},
 	{"L3: an old read lowers the target", "internal/growth/group.go", unit,
 		`(f.Seen.Inventory.AsOf.After(g.written) && !busy)`, `!busy`},
 	{"L4: what was written counts as seen at once", "internal/ledger/nodes.go", unit, `return o >= a`, `return o >= a || true`},
