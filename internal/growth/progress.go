@@ -258,6 +258,9 @@ func (g *Group) attribute(f *Fold, pg *provider.Group, registered bool) {
 		default:
 			e.From = rec.latest(in)
 		}
+		if !registered && !u.Since.IsZero() {
+			e.From = model.Latest(e.From, g.lastFor(seen))
+		}
 		switch {
 		case rec.tie == presumedLost:
 		case rec.deadline.Since.After(e.Exists):
@@ -296,6 +299,19 @@ func (g *Group) oldestAnonymous(seen time.Time) (*model.Ask, *model.Unit) {
 		}
 	}
 	return ask, late
+}
+
+// lastFor is when the last ask began that has a unit which never had an instance, zero if there is none. Whether the
+// cloud has made a new one for it or in place of another, no picture tells, and we err to waiting longer.
+func (g *Group) lastFor(seen time.Time) (at time.Time) {
+	for i := range g.asks {
+		a := &g.asks[i]
+		never := func(u model.Unit) bool { return u.State == model.UnitAsked && u.Since.IsZero() }
+		if (a.Found || !a.At.After(seen)) && slices.ContainsFunc(a.Units, never) {
+			at = model.Latest(at, a.At)
+		}
+	}
+	return at
 }
 
 // nodes takes units from instance to node to ready, and sees nodes become ready that

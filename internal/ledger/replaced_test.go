@@ -158,7 +158,7 @@ func TestAMachineIsListedAgain(t *testing.T) {
 		{name: "after its time", gone: 5, lacking: 5, back: 21, since: 2},
 		{name: "unready before", unready: 4, gone: 6, lacking: 4, back: 8, since: 8, lost: true},
 		{name: "lost before", gone: 4, lacking: 5, back: 15, since: 4, lost: true},
-		{name: "another", gone: 5, lacking: 5, back: 8, made: 7, since: 2},
+		{name: "another", gone: 5, lacking: 5, back: 8, made: 7, since: 5}, // it may be for what is missing
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := settled(t, 1)
@@ -198,6 +198,28 @@ func TestAMachineIsListedAgain(t *testing.T) {
 				want(t, "lost", g.Waiting[0].Lost, c.lost)
 			}
 		})
+	}
+}
+
+// TestAReplacementMayBeForALaterRequest: a machine that comes after one that is not listed any more has the time that
+// is left of that, unless another one has been asked for since which is not there: it may be that.
+func TestAReplacementMayBeForALaterRequest(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		s := bought(t, 1)
+		s.minute = 1
+		s.instance()
+		s.at(1)
+		s.instances = nil
+		s.at(2)
+		since := 1.0
+		if later {
+			s.target, since = 3, 5
+		}
+		s.at(5)
+		s.minute = 6
+		s.instance()
+		g := s.at(6)
+		want(t, "since", g.Waiting[0].Since, t0.Add(time.Duration(since*float64(time.Minute))))
 	}
 }
 

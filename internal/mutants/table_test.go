@@ -22,6 +22,8 @@ var table = []mutant{
 	{"L3: what is asked for comes late for a machine that was gone before", "internal/growth/life.go", unit,
 		`u.Start(e.From)
 	case AskedAgain`, `case AskedAgain`},
+	{"L3: what replaces a machine has its time, whatever was asked for since", "internal/growth/progress.go", unit,
+		`if !registered && !u.Since.IsZero() {`, `if false {`},
 	{"L3: it does, where a leader's end hid the change of the target", "internal/growth/progress.go", unit,
 		`model.Latest(u.Since, u.Exists)`, `u.Since`},
 	{"L2: a growth of unknown end counts as refused", "internal/growth/calls.go", unit | play | worlds,
