@@ -266,9 +266,7 @@ func (m *maker) finish() model.Plan {
 	m.wakeAt(m.room.World.Wake())
 	m.wakeAt(m.snap.SettledUntil)
 	for i := range m.snap.Nodes {
-		if m.snap.Nodes[i].Kind == model.Booting {
-			m.wakeAt(m.snap.Nodes[i].BootsUntil)
-		}
+		m.wakeAt(m.snap.Nodes[i].BootsUntil)
 	}
 	slices.SortFunc(m.plan.Calls, func(a, b model.Call) int { return cmp.Compare(a.ID, b.ID) })
 	m.plan.Notices = append(m.plan.Notices, panics(m.snap, m.room.World)...)

@@ -71,7 +71,7 @@ func (l *Ledger) seenNodes(seen *model.Observation) {
 		delete(l.strays, object.Name)
 		state, until := model.StateOf(object, in, n, seen.Now, l.rules.Startup(pg))
 		counted, ends := standsFor(object, state, n.Drain, in)
-		if state == model.StateYoung {
+		if !until.IsZero() {
 			g.Wake(until)
 		}
 		if g.See(l.turn, home.Instance, object, state, counted, ends) && !n.UnneededSince.IsZero() {

@@ -38,8 +38,9 @@ const (
 const conditionSuspended corev1.NodeConditionType = "Suspended"
 
 // StateOf puts a node into its class. The instance may be nil; startup is how
-// long the node may take to become ready. Until is when a young node's time is
-// over, zero for others.
+// long the node may take to become ready. Until is when time alone changes the
+// class, zero if it does not: a young node's time is over, or a clock that is
+// ahead is so no longer.
 func StateOf(
 	n *corev1.Node, in *provider.Instance, known NodeStanding, now time.Time, startup time.Duration,
 ) (state NodeState, until time.Time) {
@@ -61,6 +62,10 @@ func StateOf(
 	}
 	until = born.Add(startup)
 	young := now.Before(until)
+	never, ahead := neverReady(n, now)
+	if young && !ahead.IsZero() {
+		until = Earlier(until, ahead)
+	}
 	switch {
 	case lacksResource(n):
 		// It says that it is ready. A taint of the start may linger, and the network
@@ -69,12 +74,12 @@ func StateOf(
 			return StateYoung, until
 		}
 		return StateUnready, time.Time{}
-	case !neverReady(n, now):
+	case !never:
 		return StateUnready, time.Time{}
 	case young:
 		return StateYoung, until
 	}
-	return StateNeverStarted, until
+	return StateNeverStarted, ahead
 }
 
 // HasTaint reports whether the node has a taint with this key.
@@ -121,16 +126,23 @@ const farAhead = 5 * time.Minute
 // neverReady reports whether a node that is not ready has never been ready: its Ready
 // condition has not changed since it registered. A node that broke within its first
 // minute counts as booting, and so does one whose clock is far ahead of ours: we err to
-// not buying twice.
-func neverReady(n *corev1.Node, now time.Time) bool {
+// not buying twice. Until is when that clock is no longer far ahead, zero if none is.
+func neverReady(n *corev1.Node, now time.Time) (never bool, until time.Time) {
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]
-		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			changed := c.LastTransitionTime
-			return !changed.After(n.CreationTimestamp.Add(registering)) || changed.After(now.Add(farAhead))
+		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
+			continue
 		}
+		changed := c.LastTransitionTime
+		if !changed.After(n.CreationTimestamp.Add(registering)) {
+			return true, time.Time{}
+		}
+		if until = changed.Add(-farAhead); until.After(now) {
+			return true, until
+		}
+		return false, time.Time{}
 	}
-	return true
+	return true, time.Time{}
 }
 
 // NodeReady reports whether pods can be expected to start on the node: its Ready

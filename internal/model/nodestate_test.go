@@ -73,3 +73,31 @@ func TestStateOf(t *testing.T) {
 		})
 	}
 }
+
+// TestAClockThatIsFarAhead: a node whose clock is far ahead of ours has never been ready, as far as it tells, until our
+// clock is near: then it was ready once. Time alone changes that, whether its time to start is over before or not.
+func TestAClockThatIsFarAhead(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-time.Minute))},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+			Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(now.Add(8 * time.Minute))}}},
+	}
+	near, zero := now.Add(8*time.Minute-farAhead), time.Time{}
+	for _, c := range []struct {
+		at      time.Time
+		startup time.Duration
+		want    NodeState
+		until   time.Time
+	}{
+		{now, 15 * time.Minute, StateYoung, near},
+		{now, 2 * time.Minute, StateYoung, now.Add(time.Minute)},
+		{now, time.Minute, StateNeverStarted, near},
+		{near, 15 * time.Minute, StateUnready, zero},
+		{near, time.Minute, StateUnready, zero},
+	} {
+		if got, until := StateOf(n, nil, NodeStanding{}, c.at, c.startup); got != c.want || !until.Equal(c.until) {
+			t.Errorf("at %v, with %v to start: %s until %v, want %s until %v", c.at, c.startup, got, until, c.want, c.until)
+		}
+	}
+}

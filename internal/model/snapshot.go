@@ -196,7 +196,8 @@ type Node struct {
 	// Interrupted says that the cloud is about to take the instance, nil if it does not say so.
 	Interrupted *provider.Interruption
 	// BootsUntil is when a node that has never been ready, or is not yet all
-	// that its template says, is no longer waited for; zero for others.
+	// that its template says, is no longer waited for, or time alone makes it
+	// another sooner; zero for others.
 	BootsUntil time.Time
 	// Batches are the pods on it, by class; sorted by class. Finished pods are
 	// left out, pods nominated to it are in.

@@ -163,6 +163,8 @@ var table = []mutant{
 		`*at = model.Earlier(at.Add(alone), now)`, `*at = model.Earlier(*at, now)`},
 	{"L8: a node is as old as another clock says", "internal/model/nodestate.go", unit,
 		`if born.IsZero() {`, `if true {`},
+	{"L8: a clock that is far ahead is so for good", "internal/model/nodestate.go", unit,
+		`if young && !ahead.IsZero() {`, `if false {`},
 	{"L8: a node of tomorrow is young until then", "internal/ledger/nodes.go", unit,
 		`case n.CreationTimestamp.After(now.Add(lateWatch)):`, `case false:`},
 	{"L8: timers run while no machines can be made", "internal/growth/wait.go", unit,
