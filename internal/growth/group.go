@@ -121,6 +121,9 @@ type Group struct {
 	// away are machines without a node that pictures lack and that we have not removed. They count for nothing, and are
 	// forgotten after a while.
 	away map[provider.InstanceID]*machine
+	// ahead is how far the clock that dates instances was ahead of the one that dates nodes at the most, at aheadAt.
+	ahead   time.Duration
+	aheadAt time.Time
 	// before is the AsOf of the picture that was last taken in with the group in it, and
 	// Skew how far the cloud's clock was off when it dated the newest machine, at skewAt.
 	before       time.Time

@@ -16,7 +16,13 @@ func (g *Group) wait(f *Fold, pg *provider.Group) {
 	now, provision := f.Seen.Now, f.Rules.Provision(pg)
 	g.back = slices.DeleteFunc(g.back, func(at time.Time) bool { return now.Sub(at) >= model.EndingsApart })
 	units := g.unitsOf()
-	apart := sync.OnceValue(func() time.Duration { return g.apart(pg) }) // it looks at all instances
+	known := sync.OnceValues(func() (time.Duration, bool) { return g.apart(pg, now) }) // it looks at all instances
+	apart := func(otherwise time.Duration) time.Duration {
+		if d, told := known(); told {
+			return d
+		}
+		return otherwise
+	}
 	for i := range pg.Instances {
 		in, rec := &pg.Instances[i], g.records[i]
 		if rec.state != model.StateUnregistered {
@@ -88,18 +94,20 @@ func (g *Group) unlisted(f *Fold) (n int) {
 }
 
 // created is when the cloud made an instance without a node at the earliest, zero if unknown.
-// apart is how far its clock may be ahead.
-func (in *machine) created(of *provider.Instance, u *model.Unit, isLost bool, apart func() time.Duration) time.Time {
+// apart is how far its clock may be ahead, if that is known.
+func (in *machine) created(
+	of *provider.Instance, u *model.Unit, isLost bool, apart func(otherwise time.Duration) time.Duration,
+) time.Time {
 	created, hadNode := in.made(of), in.tie != unbound && in.tie != presumedLost
 	if in.least.IsZero() && !created.IsZero() {
 		// It was there before the first look: its age is the word of the cloud alone.
-		created = created.Add(-apart())
+		created = created.Add(-apart(anyClock))
 	}
 	if u != nil && u.Since.IsZero() && !u.Exists.IsZero() && !hadNode {
 		created = u.Exists // else it is when it lost its node
 	}
-	if said := of.Created; !said.IsZero() && !hadNode && said.Before(created) {
-		created = said // pictures that lacked it may have been wrong: they make no node another's
+	if said := of.Created.Add(-apart(0)); !of.Created.IsZero() && !hadNode && said.Before(created) {
+		created = said // pictures that lacked it, and our own clock, may have been wrong: they make no node another's
 	}
 	if isLost && in.tie != presumedLost {
 		created = model.Latest(created, in.since) // no node from before can be its own
@@ -271,19 +279,18 @@ func (g *Group) stall(pg *provider.Group, now time.Time) {
 // anyClock is how far the clock of another machine may be off.
 const anyClock = time.Hour
 
-// apart is how far the clock that dates instances may be ahead of the one that dates nodes:
-// by what instances with both show, else by as much as any may be.
-func (g *Group) apart(pg *provider.Group) time.Duration {
-	most, told := time.Duration(0), false
+// apart is how far the clock that dates instances may be ahead of the one that dates nodes, by what instances with both
+// show, or showed lately.
+func (g *Group) apart(pg *provider.Group, now time.Time) (most time.Duration, told bool) {
 	for i := range pg.Instances {
 		if in, rec := &pg.Instances[i], g.records[i]; rec.tie == bound && !rec.since.IsZero() && !in.Created.IsZero() {
 			most, told = max(most, in.Created.Sub(rec.since)), true
 		}
 	}
-	if !told {
-		return anyClock
+	if told {
+		g.ahead, g.aheadAt = min(most, anyClock), now
 	}
-	return min(most, anyClock)
+	return g.ahead, !g.aheadAt.IsZero() && now.Sub(g.aheadAt) < skewTold
 }
 
 // predates reports whether an instance was made before a time of our own clock, however far the one that dates

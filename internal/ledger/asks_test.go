@@ -1559,3 +1559,19 @@ func TestHowFarClocksAreApart(t *testing.T) {
 		want(t, ahead.String(), t0.Add(-30*time.Minute).Sub(w.Created), min(max(0, ahead), time.Hour))
 	}
 }
+
+// TestANodeMayBeDatedByAClockThatIsBehind: which nodes may be an instance's depends on how far the clock that dates it
+// is ahead of the one that dates nodes, and not on ours, whenever it came; also when none shows both any more.
+func TestANodeMayBeDatedByAClockThatIsBehind(t *testing.T) {
+	s := newStage(t, 2)
+	cloud, api := -29*time.Minute, -54*time.Minute
+	dated := func(in *provider.Instance) { in.Created = s.now().Add(cloud) }
+	n := s.node(s.instance(dated), corev1.ConditionTrue, s.now())
+	n.CreationTimestamp = metav1.NewTime(s.now().Add(api))
+	s.at(1)
+	s.minute = 2
+	s.instance(dated)
+	want(t, "beside one that has a node", s.at(2).Waiting[0].Created, t0.Add(2*time.Minute).Add(api))
+	s.target, s.nodes, s.instances = 1, nil, s.instances[1:]
+	want(t, "alone", s.at(3).Waiting[0].Created, t0.Add(2*time.Minute).Add(api))
+}
