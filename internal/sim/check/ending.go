@@ -130,6 +130,9 @@ func rated(j *Judge, e *Event) {
 	if n != nil && (n.ready || n.tainted != "" && n.changed.After(t.decided(n).Add(-j.lag(justNow)))) {
 		return // it was ready when its removal began, as far as anybody knew
 	}
+	if n == nil && m.had && w.Node != "" && (m.lost.IsZero() || m.lost.After(w.began.Add(-j.lag(justNow)))) {
+		return // its node was empty or drained, and is lost since its end was asked for
+	}
 	t.endings = append(slices.DeleteFunc(t.endings, func(o ending) bool {
 		return j.since(o.at) >= fewWithin || o.machine == m.id
 	}), ending{m.id, m.group, j.now})
