@@ -50,7 +50,8 @@ const (
 // and nothing that goes, and what it costs by the hour, zero if that is not known.
 // Where anybody but the autoscaler changes anything, nothing that was before counts, nor for as long as nodes are to
 // be replaced whatever that costs: one more is there for a while, and then the same number as before. A budget may
-// hold up a move for any time, so that what is there in between counts for nothing.
+// hold up a move for any time, so that what is there in between counts for nothing. A delay after a removal holds it up
+// for so long, which is not time that a set has stood.
 func (j *Judge) steady() (set string, price float64, stood time.Duration) {
 	t := &j.truth
 	if j.Renews() {
@@ -76,7 +77,7 @@ func (j *Judge) steady() (set string, price float64, stood time.Duration) {
 	if set = b.String(); set != t.sets.last || !complete {
 		t.sets.last, t.sets.since = set, j.now
 	}
-	return set, price, j.since(t.sets.since)
+	return set, price, j.since(t.sets.since) - j.flags.DelayAfterDelete
 }
 
 func returns(j *Judge, e *Event) {
