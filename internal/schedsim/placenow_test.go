@@ -50,8 +50,8 @@ pods late count=2 cpu=100m spread=zone
 	}
 }
 
-// TestMovedPodsAreWhereTheyRun: a pod that is to move to a node on its way counts for the scheduler in the zone where it
-// runs. Without it there, another one would have a place that it does not get. Found as seed 5100160378.
+// TestMovedPodsAreWhereTheyRun: a pod that is to move to a node on its way counts for the scheduler in the zone where
+// it runs. Without it there, another one would have a place that it does not get. Found as seed 5100160378.
 func TestMovedPodsAreWhereTheyRun(t *testing.T) {
 	c := testkit.NewScenario()
 	if err := c.Add(`
