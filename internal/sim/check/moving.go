@@ -29,9 +29,10 @@ func lasting(j *Judge, e *Event) {
 	// A node that is another than was promised, or in another zone, is bought in vain, and goes. So does one of several
 	// whose pods found room on the others, whatever the scheduler put there. A pod that leaves by itself, or that the
 	// scheduler drives out for another one, makes room that was not there; so do nodes that came for the zone they are in,
-	// and those of a group that rested when this one was bought.
+	// and those of a group that rested when this one was bought. Where pods still wait that it was
+	// bought for, it was not one too many: others have taken their places.
 	boot := m.unit.ready.Sub(m.unit.growth.at)
-	late := !n.met && j.truth.beside(m.unit.growth)
+	late := !n.met && j.truth.beside(m.unit.growth) || j.truth.unserved(m.unit.growth)
 	constant := j.truth.calm(m.unit.growth.at) && j.truth.freed.Before(m.unit.growth.at) &&
 		!j.truth.varied(m.unit.growth.at) && !j.truth.reopened(m.unit.growth.at, j.flags.BackoffMost)
 	if g := j.truth.groups[m.group]; constant && g != nil && !g.differed && !g.varies && !late {
@@ -100,6 +101,14 @@ func (t *truth) beside(o *growth) bool {
 		}
 	}
 	return false
+}
+
+// unserved reports whether a pod of a class waits that a growth was for.
+func (t *truth) unserved(o *growth) bool {
+	return slices.ContainsFunc(sorted(t.pods), func(uid string) bool {
+		p := t.pods[uid]
+		return p.node == "" && !p.own && o.claims[p.class] > 0
+	})
 }
 
 // ready reports whether a pod serves.
