@@ -30,7 +30,7 @@ const (
 
 // aim is what the first expander wants little of, as a price of a node that may be compared and
 // summed over groups; not ok for a group that it cannot rate. It is nil for an expander that prefers
-// groups or options for what they are: only the nodes of one group may then stand for each other.
+// groups or options for what they are.
 func (pl *planner) aim(pods []model.Batch) func(head) (price int64, ok bool) {
 	switch pl.first() {
 	case model.ByLeastNodes:
@@ -49,6 +49,26 @@ func (pl *planner) first() model.Expander {
 		return model.ByLeastWaste
 	}
 	return pl.p.Expanders[0]
+}
+
+// rating is what plans for the same pods are compared by, and how many nodes of each group one that is packed again may
+// buy since a stage, of so many as the limits leave. Where groups are preferred for what they are, no node stands for
+// one of another group: it is all that was bought but for nodes that are not needed.
+func (pl *planner) rating(
+	pods []model.Batch, since stage, limit func(int) int,
+) (price func(head) (int64, bool), most func(group int) int) {
+	if price = pl.aim(pods); price != nil {
+		return price, limit
+	}
+	bought := slices.Clone(pl.grown)
+	return aNode, func(group int) int { return min(limit(group), bought[group].nodes-since.grown[group].nodes) }
+}
+
+// keepsTo reports whether no group has been bought more of since a stage.
+func (pl *planner) keepsTo(since stage, most func(group int) int) bool {
+	return !slices.ContainsFunc(pl.heads, func(h head) bool {
+		return pl.grown[h.group].nodes-since.grown[h.group].nodes > most(h.group)
+	})
 }
 
 // aNode rates all nodes alike.
@@ -185,8 +205,8 @@ func (pl *planner) growTogether(bulk []*waiting, since stage, deeds []deed) {
 			pods = append(pods, model.Batch{Class: q.Class, Count: n})
 		}
 	}
-	price := pl.aim(pods)
-	if len(pods) == 0 || price == nil || pl.committed(since.grown) || pl.w.Remaining() < 2*used {
+	price, most := pl.rating(pods, since, since.limits.most)
+	if len(pods) == 0 || pl.committed(since.grown) || pl.w.Remaining() < 2*used {
 		return
 	}
 	cost, ok := pl.cost(since, price)
@@ -194,7 +214,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage, deeds []deed) {
 		return
 	}
 	after := pl.stage(bulk)
-	p := pl.purchase(lotsOf(slices.DeleteFunc(pods, pl.byName)), pl.heads, price, since.limits.most)
+	p := pl.purchase(lotsOf(slices.DeleteFunc(pods, pl.byName)), pl.heads, price, most)
 	if pl.wholeComes() {
 		p.Budget /= beforeWhole
 	}
@@ -214,6 +234,7 @@ func (pl *planner) growTogether(bulk []*waiting, since stage, deeds []deed) {
 	pl.buy(p, plan, bulk)
 	pl.growByGroups(bulk)
 	now, ok := pl.cost(since, price)
+	ok = ok && pl.keepsTo(since, most)
 	for i, q := range bulk {
 		ok = ok && q.left <= after.bulk[i].left
 	}

@@ -80,6 +80,7 @@ func TestPackingOnlyHelps(t *testing.T) {
 		pl.limits = newLimits(s, pl.p, pl.gate)
 		pl.opening = pl.limits.clone()
 		begin := pl.stage(list)
+		pl.w.Allow(pl.stepsLeft())
 		pl.growByGroups(list)
 		alone := pl.stage(list)
 		pl.back(begin, list)
@@ -98,11 +99,17 @@ func TestPackingOnlyHelps(t *testing.T) {
 		for i, q := range list {
 			pods = append(pods, model.Batch{Class: q.Class, Count: begin.bulk[i].left - q.left})
 		}
-		price := pl.aim(pods)
-		if price == nil || more {
+		packed := pl.grown
+		pl.grown = alone.grown
+		price, most := pl.rating(pods, begin, begin.limits.most)
+		pl.grown = packed
+		if pl.aim(nil) == nil && dearer(packed, alone.grown) {
+			t.Fatalf("%+v were bought, without packing %+v", packed, alone.grown)
+		}
+		if more {
 			return
 		}
-		asked := pl.purchase(lotsOf(slices.DeleteFunc(slices.Clone(pods), pl.byName)), pl.heads, price, begin.limits.most)
+		asked := pl.purchase(lotsOf(slices.DeleteFunc(slices.Clone(pods), pl.byName)), pl.heads, price, most)
 		orders := pl.orders(asked, list, begin, 0)
 		after, ok := pl.cost(begin, price)
 		afterAll := after + pl.unbound(asked, begin, orders)
@@ -121,6 +128,16 @@ func TestPackingOnlyHelps(t *testing.T) {
 	if better == 0 {
 		t.Error("packing has never helped")
 	}
+}
+
+// dearer reports whether a plan has more nodes of some group than another one.
+func dearer(plan, than []growth) bool {
+	for i := range plan {
+		if plan[i].nodes > than[i].nodes {
+			return true
+		}
+	}
+	return false
 }
 
 // TestBoundsHold: no plan has fewer nodes than its bound, or costs less.

@@ -17,25 +17,23 @@ import (
 // is not cheaper.
 func (pl *planner) packWhole() {
 	pl.w.Allow(pl.stepsLeft())
-	if !pl.packable() {
+	if !pl.wholeComes() {
 		return
 	}
 	old := pl.w.Since(pl.begin.mark)
 	lots, of := pl.lots(old)
-	if !slices.ContainsFunc(lots, func(l lot) bool { return !pl.w.Bulk(l.class) }) {
-		return // these have been packed together
-	}
-	price := pl.aim(batches(lots))
+	bought := slices.Clone(pl.grown)
+	price, most := pl.rating(batches(lots), pl.begin, func(group int) int {
+		if pl.limits.last[group] {
+			return bought[group].nodes // it has no more nodes than others leave to it
+		}
+		return pl.begin.limits.most(group)
+	})
 	cost, ok := pl.cost(pl.begin, price)
 	if !ok {
 		return
 	}
-	p := pl.purchase(lots, pl.heads, price, func(group int) int {
-		if pl.limits.last[group] {
-			return pl.grown[group].nodes // it has no more nodes than others leave to it
-		}
-		return pl.begin.limits.most(group)
-	})
+	p := pl.purchase(lots, pl.heads, price, most)
 	plan, ok := pl.cheaper(p, cost)
 	if !ok {
 		return
@@ -46,6 +44,7 @@ func (pl *planner) packWhole() {
 	pl.replant(p, plan, old, of)
 	settled := pl.settle(false)
 	now, ok := pl.cost(pl.begin, price)
+	ok = ok && pl.keepsTo(pl.begin, most)
 	ok = ok && !pl.poolsLack() // the nodes for a pool's minimum may have been bought for pods
 	for i, q := range pl.list {
 		ok = ok && q.left <= was.bulk[i].left
@@ -61,18 +60,18 @@ func (pl *planner) packWhole() {
 	pl.restore(old, was, domains)
 }
 
-// wholeComes reports whether the plan that is being made will be packed again with all of its pods. What is bought for
-// moves, where no pods wait, is not.
+// wholeComes reports whether the plan that is being made will be packed again with all of its pods: those that were not
+// packed together with the others. What is bought for moves, where no pods wait, is not.
 func (pl *planner) wholeComes() bool {
-	coupled := func(q *waiting) bool { return q.planned > 0 && !pl.w.Bulk(q.Class) }
-	return slices.ContainsFunc(pl.list, coupled) && pl.packable()
+	alone := func(q *waiting) bool { return q.planned > 0 && !pl.packed(q) }
+	return slices.ContainsFunc(pl.list, alone) && pl.packable()
 }
 
 // packable reports whether the plan is one that may be packed again: nothing was bought but for pods, each group's
 // nodes are alike, and there are steps to do it all once more.
 func (pl *planner) packable() bool {
 	used := pl.w.Work().Steps - pl.begin.steps
-	return pl.aim(nil) != nil && !pl.committed(pl.begin.grown) &&
+	return !pl.committed(pl.begin.grown) &&
 		!pl.p.BalanceSimilar && pl.step == nil && pl.w.Remaining() > 2*used &&
 		!slices.ContainsFunc(pl.filled, func(n int) bool { return n > 0 }) &&
 		!pl.w.Open() && !slices.ContainsFunc(pl.heads, func(h head) bool {

@@ -106,7 +106,10 @@ func TestPackingWholeOnlyHelps(t *testing.T) {
 			return
 		}
 		better++
-		price := pl.aim(served)
+		price, _ := pl.rating(served, pl.begin, pl.begin.limits.most)
+		if pl.aim(nil) == nil && dearer(pl.grown, was.grown) {
+			t.Fatalf("%+v were bought, %+v before", pl.grown, was.grown)
+		}
 		now, _ := pl.cost(pl.begin, price)
 		pl.grown = was.grown
 		if cost, ok := pl.cost(pl.begin, price); !ok || now >= cost {
