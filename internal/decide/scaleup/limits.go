@@ -50,14 +50,20 @@ type portion struct {
 func newLimits(s *model.Snapshot, p model.ScaleUpPolicy, access *gate.Gate) *limits {
 	l := &limits{s: s, p: p, nodes: math.MaxInt, plan: math.MaxInt, milli: math.MaxInt64, memory: math.MaxInt64,
 		pools: map[provider.PoolID]int{}}
+	stands := make([]int, len(s.Groups)) // machines that are about to leave the target, whose nodes are still there
 	for i := range s.Nodes {
-		l.have = l.have.Plus(s.Contents.Shapes[s.Nodes[i].Shape].Capacity, 1)
+		n := s.Nodes[i]
+		l.have = l.have.Plus(s.Contents.Shapes[n.Shape].Capacity, 1)
 		l.count++
+		if d := n.Standing.Drain; n.Group >= 0 && d != nil && d.Stage == model.Removing &&
+			!model.CountedByTarget(d, s.Groups[n.Group].InstanceNamed(n.Instance)) {
+			stands[n.Group]++
+		}
 	}
 	for i := range s.Groups {
 		// What is given up may yet come, and counts while the target has it; so does what is about to leave the
 		// target: the cloud may have put another in its place.
-		given := s.Groups[i].GivenUp() + s.Groups[i].Ending
+		given := s.Groups[i].GivenUp() + max(0, s.Groups[i].Ending-stands[i])
 		l.count += given
 		if given > 0 && s.Groups[i].HasTemplate {
 			l.have = l.have.Plus(s.Contents.Shapes[s.Groups[i].Shape].Capacity, int64(given))
