@@ -275,11 +275,13 @@ var table = []mutant{
 		return provider.GrowResult`, `	live := seen.live(g.name)
 	if false {
 		return provider.GrowResult`},
-	{"P6: a machine comes up in no other zone than its group says", "internal/decide/repair/repair.go", unit | play,
-		`if asOld(w.Created, skew, n) && looksLike(g, n) {`, `if asOld(w.Created, skew, n) && CouldBe(g, n) {`},
+	{"P6: a machine comes up in no other zone than its group says", "internal/decide/repair/matching.go", unit | play,
+		`	for _, key := range alike {
+		if`, `	for _, key := range append(alike, corev1.LabelTopologyZone) {
+		if`},
 	{"P6: machines whose ids drifted are ended", "internal/decide/repair/repair.go", unit | play | worlds,
-		`if asOld(w.Created, skew, n) && looksLike(g, n) {`,
-		`if asOld(w.Created, skew, n) && looksLike(g, n) && false {`},
+		`if asOld(w.Created, skew, n) && CouldBe(g, n) {`,
+		`if asOld(w.Created, skew, n) && CouldBe(g, n) && false {`},
 	{"P6: strays do not hold a cancellation", "internal/decide/repair/repair.go", unit | play,
 		`n = max(0, n-len(held))`, `n = max(n, 0)`},
 	{"P6: an instance that registered meanwhile is ended", "internal/act/look.go", unit,

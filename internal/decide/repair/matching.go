@@ -110,16 +110,10 @@ var alike = []string{
 	"eks.amazonaws.com/nodegroup", "worker.gardener.cloud/pool",
 }
 
-// CouldBe reports whether a node might be a machine of the group, under an id that the
-// provider does not know. We err to yes: a node of another type, zone, system, architecture
-// or group is not, nor is one that another provisioner made.
+// CouldBe reports whether a node might be a machine of the group, under an id that the provider does not know. We err
+// to yes: a node of another type, system, architecture or group is not, nor is one that another provisioner made. In
+// what zone it is does not matter: a machine may come up in another one than its group says.
 func CouldBe(g *model.Group, n *corev1.Node) bool {
-	return agrees(g, n, corev1.LabelTopologyZone) && looksLike(g, n)
-}
-
-// looksLike reports whether a node has what all nodes of the group have in common, in any zone: a machine may come up
-// in another one than its group says, and whose a node is cannot be told by what groups of its zone miss.
-func looksLike(g *model.Group, n *corev1.Node) bool {
 	if g.Template == nil || g.Template.Node == nil {
 		return true
 	}

@@ -208,7 +208,7 @@ func (f *finder) held(g *model.Group, w model.Waiting, force bool) *model.Verdic
 	}
 	if w.Err == nil {
 		for _, n := range f.strangers {
-			if asOld(w.Created, skew, n) && looksLike(g, n) {
+			if asOld(w.Created, skew, n) && CouldBe(g, n) {
 				return &model.Verdict{Reason: model.MatchingBroken,
 					Detail: fmt.Sprintf("node %s (%s) has no instance, and could be that of instance %s (%s)",
 						n.Name, n.Spec.ProviderID, w.Instance, w.ProviderID),
