@@ -180,61 +180,85 @@ func (w *World) placeOn(c model.ClassID, left int, on NodeSet, may func(i int) b
 	return put, left, true
 }
 
-// PlaceEvenly is Place for a class whose pods have verdicts of their nodes alone (Bulk). It leaves each node with about
-// as much room for the class as the others, as the scheduler's scores do, and no node that was bought for others is
-// taken. What is left, Place may still have room for.
-func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
-	var hosts []Put // with how many each would take
-	most, class := 0, w.class(c)
-	w.Looked(len(w.nodes))
-	for i := range w.nodes {
-		if w.nodes[i].kind&on == 0 || w.forOthers(c, i) || !w.usable(c, i) {
+// Hosts are the nodes of the given sets that have room for a pod of a class, as far as each alone tells.
+func (w *World) Hosts(c model.ClassID, on NodeSet) (hosts []Node) {
+	for b := 0; b*blockSize < len(w.nodes); b++ {
+		if !w.mayTake(b, w.class(c), on) {
 			continue
 		}
-		room := w.roomFor(class, i)
-		if n := class.count(&room); n > 0 {
-			hosts, most = append(hosts, Put{Node(i), n}), max(most, n)
+		before := len(hosts)
+		for i := b * blockSize; i < min(len(w.nodes), (b+1)*blockSize); i++ {
+			if w.nodes[i].kind&on != 0 && !w.forOthers(c, i) && w.usable(c, i) {
+				hosts = append(hosts, Node(i))
+			}
+		}
+		if len(hosts) == before {
+			w.tighten(b)
 		}
 	}
-	// Spare is how many more each may take in the end: the most with which all pods have a place.
-	spare := most - sort.Search(most, func(below int) bool {
+	return hosts
+}
+
+// PlaceEvenly is Place for a class whose pods have verdicts of their nodes alone (Bulk). It leaves each node with about
+// as large a share of it free as the others, as the scheduler's scores do, and no node that was bought for others is
+// taken. What is left, Place may still have room for.
+func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
+	type host struct {
+		id          int
+		most, took  int     // that it takes, and took
+		free, takes float64 // the share of it that is free, and the one that a pod takes
+	}
+	var hosts []host
+	class := w.class(c)
+	for _, id := range w.Hosts(c, on) {
+		i := int(id)
+		room, total := w.roomFor(class, i), &w.shapes[w.nodes[i].shape].total
+		hosts = append(hosts, host{i, class.count(&room), 0, room.shareOf(total), class.request.shareOf(total)})
+	}
+	// Each is filled until this many thousandths of it are free: the most with which all pods have a place.
+	level := func(h *host, keep int) int {
+		n := (h.free - float64(keep)/levels) / max(h.takes, 1.0/(1<<40)) // it may request nothing
+		return int(max(0, min(n, float64(h.most))))
+	}
+	keep := levels - sort.Search(levels, func(below int) bool {
 		takes := 0
-		for _, h := range hosts {
-			takes += max(0, h.Count-most+below)
+		for i := range hosts {
+			takes += level(&hosts[i], levels-below)
 		}
 		return takes >= count
 	})
 	left = count
-	// First down to one more than that, so that none takes its last one before others have theirs.
-	for _, keep := range []int{spare + 1, spare} {
-		for i := range hosts {
+	// First down to one level more than that, so that none takes its last one before others have theirs.
+	for _, keep := range []int{keep + 1, keep} {
+		for i := range slices.Backward(hosts) { // of equals, the newest first
 			h := &hosts[i]
-			if want := min(left, h.Count-keep); want > 0 && !w.Exhausted() {
-				n, _ := w.fill(c, int(h.Node), want)
-				left, h.Count = left-n, h.Count-n
+			if want := min(left, level(h, keep)-h.took); want > 0 && !w.Exhausted() {
+				n, _ := w.fill(c, h.id, want)
+				left, h.took = left-n, h.took+n
 			}
 		}
 	}
 	return left
 }
 
-// BindEvenly places pods on ready nodes as the scheduler may bind them, the smallest first and each to the node with
-// most room, and returns those that have no place then. A large pod that had room in another order may be among them.
+// levels are how many shares of a node PlaceEvenly can tell apart.
+const levels = 1000
+
+// shareOf is how much of another amount this is, by CPU and memory.
+func (a *amounts) shareOf(of *amounts) float64 {
+	return (float64(a.cpu)/float64(max(1, of.cpu)) + float64(a.memory)/float64(max(1, of.memory))) / 2
+}
+
+// BindEvenly places pods on nodes of the given sets as the scheduler may bind them, in the order in which they are
+// given and each where most is free, and returns those that have no place then. They may have one in another order.
 // Steps bounds how many nodes the plugins may be shown.
-func (w *World) BindEvenly(pods []model.Batch, steps int) (left []model.Batch) {
-	order := slices.Clone(pods)
-	slices.SortStableFunc(order, func(a, b model.Batch) int {
-		x, y := &w.snap.Classes[a.Class].Spec.Requests, &w.snap.Classes[b.Class].Spec.Requests
-		return cmp.Or(cmp.Compare(x.MilliCPU, y.MilliCPU), cmp.Compare(x.Memory, y.Memory))
-	})
+func (w *World) BindEvenly(pods []model.Batch, on NodeSet, steps int) (left []model.Batch) {
 	end := w.work.NodesScanned + steps
-	for _, b := range order {
+	for _, b := range pods {
 		if w.Bulk(b.Class) {
-			if b.Count = w.PlaceEvenly(b.Class, b.Count, OnReady); b.Count > 0 {
-				_, b.Count, _ = w.Place(b.Class, b.Count, OnReady, end-w.work.NodesScanned)
-			}
+			b.Count = w.PlaceEvenly(b.Class, b.Count, on)
 		}
-		for b.Count > 0 && w.work.NodesScanned < end && w.bindRoomiest(b.Class) {
+		for b.Count > 0 && w.work.NodesScanned < end && w.bindRoomiest(b.Class, on) {
 			b.Count--
 		}
 		if b.Count > 0 {
@@ -244,15 +268,15 @@ func (w *World) BindEvenly(pods []model.Batch, steps int) (left []model.Batch) {
 	return left
 }
 
-// bindRoomiest puts one pod onto the ready node with most room of those that take it, and reports whether there is one.
-func (w *World) bindRoomiest(c model.ClassID) bool {
-	class, best := w.class(c), -1
-	w.Looked(len(w.nodes))
-	for i := range w.nodes {
+// bindRoomiest puts one pod onto the node of the given sets with most room of those that take it, and reports whether
+// there is one.
+func (w *World) bindRoomiest(c model.ClassID, on NodeSet) bool {
+	best := -1
+	for _, id := range w.Hosts(c, on) {
+		i := int(id)
 		free := &w.nodes[i].free
-		if w.nodes[i].kind&OnReady == 0 || w.forOthers(c, i) || !w.hasRoom(class, i) || !w.usable(c, i) ||
-			best >= 0 && cmp.Or(cmp.Compare(free.cpu, w.nodes[best].free.cpu),
-				cmp.Compare(free.memory, w.nodes[best].free.memory)) <= 0 {
+		if best >= 0 && cmp.Or(cmp.Compare(free.cpu, w.nodes[best].free.cpu),
+			cmp.Compare(free.memory, w.nodes[best].free.memory)) <= 0 || !w.hasRoom(w.class(c), i) {
 			continue
 		}
 		if w.check(c, i) == nil {

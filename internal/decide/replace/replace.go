@@ -150,6 +150,8 @@ type found struct {
 	comes map[int]int // by group
 	pain  float64
 	first bool // a node of it is to be maintained
+	// dearest is what the dearest of its nodes costs.
+	dearest float64
 	// gate is what the groups of its nodes ask of it.
 	gate model.MovePolicy
 	// spot: one of its nodes is spot capacity; grace is the longest time that pods on those have to end.
@@ -219,12 +221,13 @@ func (f *finder) atOnce() (most int, flag string) {
 	return down.MaxParallelism, "higher --max-scale-down-parallelism"
 }
 
-// try empties nodes together, and reports whether that is worth it. If it is, it is done in the world.
-func (f *finder) try(list []candidate) bool {
+// try empties nodes together, and reports whether that is worth it, with none bought of the groups in without. If it
+// is, it is done in the world.
+func (f *finder) try(list []candidate, without ...int) bool {
 	m := found{due: list[0].Due, gate: *f.policyOf(&list[0])}
 	m.Reason = list[0].reason()
 	var pods []model.Batch
-	var groups []int
+	groups := slices.Clone(without)
 	for i := range list {
 		c := &list[i]
 		m.nodes, m.gate = append(m.nodes, c.Node), m.gate.Stricter(*f.policyOf(c))
@@ -234,6 +237,8 @@ func (f *finder) try(list []candidate) bool {
 		m.first = m.first || c.first
 		pods = append(pods, c.Housed...)
 		groups = append(groups, f.s.Nodes[c.Node].Group)
+		price, _ := f.priceOf(f.s.Nodes[c.Node])
+		m.dearest = max(m.dearest, price)
 		if n := f.s.Nodes[c.Node]; f.s.Spot(n) || !n.DrainedBy().IsZero() {
 			m.spot, m.grace = m.spot || f.s.Spot(n), max(m.grace, f.grace(c.Moving))
 		}
@@ -258,21 +263,15 @@ func (f *finder) try(list []candidate) bool {
 	default:
 		// What goes for the money is not bought again: nodes of one group are worth the same.
 		m.comes, left = f.Buyer.BuyCheap(pods, groups, steps)
-		if left == 0 && len(m.comes) == 0 {
-			// What is there has to take them in whatever order they come. Where a large one is left over, its node is given
-			// back, and is as full as before, after some of its pods were moved for nothing; and so is the next.
-			f.World.Undo(vacated)
-			left = len(f.World.BindEvenly(pods, f.end-f.World.Work().Steps))
-			f.World.Undo(vacated)
-		}
-		if left == 0 && len(m.comes) == 0 {
-			m.comes, left = f.Buyer.BuyCheap(pods, groups, f.end-f.World.Work().Steps)
-		}
 	}
-	if left > 0 || m.due != nil && !f.refill(&m) || !f.price(&m) {
+	ok := left == 0 && (m.due == nil || f.refill(&m)) && f.price(&m)
+	holds := !ok || f.holds(&m, pods, vacated)
+	if !ok || !holds {
 		back()
 		f.World.Undo(mark)
-		return false
+		// What is larger may have room for all of them.
+		return !holds && m.Reason == model.CheaperElsewhere && len(m.comes) > 0 &&
+			f.try(list, slices.AppendSeq(without, maps.Keys(m.comes))...)
 	}
 	// The room left on its new nodes is only for its own pods: it may not begin.
 	for id := size; id < f.World.Size(); id++ {
@@ -282,6 +281,37 @@ func (f *finder) try(list []candidate) bool {
 	slices.Sort(m.Goes)
 	f.found = append(f.found, m)
 	return true
+}
+
+// holds reports whether a move saves something in whatever order the scheduler binds its pods. A node of which one
+// finds no room is given back, after others were moved for nothing. Where it is all that would go, or what the move
+// would save, more nodes are there than before until those that have come go, too; and then it is tried again.
+func (f *finder) holds(m *found, pods []model.Batch, vacated schedsim.Mark) bool {
+	if m.due != nil || len(m.Comes) > 0 && m.Savings() > m.dearest {
+		return true
+	}
+	plan := f.World.Since(vacated)
+	f.World.Undo(vacated)
+	for _, t := range plan.Nodes {
+		f.World.AddNodes(t, 1)
+	}
+	const on = schedsim.OnReady | schedsim.OnPlanned
+	holds := len(f.World.BindEvenly(f.commonFirst(pods, on), on, f.end-f.World.Work().Steps)) == 0
+	f.World.Undo(vacated)
+	f.World.Lay(plan)
+	return holds
+}
+
+// commonFirst orders pods so that those come first that most nodes of the given sets would take.
+func (f *finder) commonFirst(pods []model.Batch, on schedsim.NodeSet) []model.Batch {
+	order, hosts := slices.Clone(pods), map[model.ClassID]int{}
+	for _, b := range order {
+		if f.World.Bulk(b.Class) { // those that spread over zones have fewer than each node tells
+			hosts[b.Class] = len(f.World.Hosts(b.Class, on))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b model.Batch) int { return hosts[b.Class] - hosts[a.Class] })
+	return order
 }
 
 // grace is the longest time that one of the pods has to end.

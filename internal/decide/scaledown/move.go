@@ -1,6 +1,7 @@
 package scaledown
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -165,7 +166,7 @@ func (g *present) notInEachOrder(list []*candidate, begun []Start) (*model.Verdi
 		w.Vacate(c.node, g.housed(c))
 	}
 	for _, c := range list {
-		if left := w.BindEvenly(g.housed(c), g.mover.Left()); len(left) > 0 && closed(c) {
+		if left := w.BindEvenly(g.smallestFirst(c), schedsim.OnReady, g.mover.Left()); len(left) > 0 && closed(c) {
 			return &model.Verdict{Reason: model.NoPlaceToMovePods,
 				Detail: fmt.Sprintf("pod %s: it has room if it is bound before the others of the node, which is cordoned, "+
 					"so that it could not go back", reserve.PodOf(g.Snapshot, c.housed, left[0].Class)),
@@ -173,6 +174,16 @@ func (g *present) notInEachOrder(list []*candidate, begun []Start) (*model.Verdi
 		}
 	}
 	return nil, nil
+}
+
+// smallestFirst are the pods of a candidate that must find room elsewhere. The large ones, with fewest places, are last.
+func (g *present) smallestFirst(c *candidate) []model.Batch {
+	order := slices.Clone(g.housed(c))
+	slices.SortStableFunc(order, func(a, b model.Batch) int {
+		x, y := &g.Snapshot.Classes[a.Class].Spec.Requests, &g.Snapshot.Classes[b.Class].Spec.Requests
+		return cmp.Or(cmp.Compare(x.MilliCPU, y.MilliCPU), cmp.Compare(x.Memory, y.Memory))
+	})
+	return order
 }
 
 // companyMoves keeps a node while pods are on their way that some of its pods follow by
