@@ -275,6 +275,9 @@ func (t *truth) applyNode(e *Event) {
 		n.protected = e.What == Protected
 	case Tainted:
 		n.tainted, n.taintedAt, n.touched, n.occupied = e.Call, e.At, e.At, t.standsOn(n, e.Call)
+		for _, p := range n.counts() {
+			p.stuck = !p.coupled && !t.roomBeside(n, p, e.At)
+		}
 		w := t.writes[e.Call]
 		n.saves = w != nil && w.Saves
 	case Untainted:

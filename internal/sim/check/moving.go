@@ -243,10 +243,25 @@ func boughtFor(j *Judge, e *Event) {
 // have come for the one in its stead.
 const boots = 30 * time.Second
 
-// keepsPlace reports whether an evicted pod is still on its node, which could not take the next one for long.
+// keepsPlace reports whether an evicted pod is still on its node, which could not take the next one for long, and had
+// room elsewhere as its node was tainted, which is gone since.
 func (t *truth) keepsPlace(uid string, now time.Time) bool {
 	p := t.pods[uid]
-	return p != nil && p.node != "" && p.ends.Sub(now) > boots
+	return p != nil && p.node != "" && !p.stuck && p.ends.Sub(now) > boots
+}
+
+// roomBeside reports whether any other node seems to have room for a pod. What was bound just before may not be known.
+func (t *truth) roomBeside(n *node, p *pod, now time.Time) bool {
+	return slices.ContainsFunc(sorted(t.nodes), func(name string) bool {
+		o := t.nodes[name]
+		free := room{o.cpu, o.memory}
+		for _, q := range o.pods {
+			if q.own || now.Sub(q.bound) > settled {
+				free = room{free.cpu - q.cpu, free.memory - q.memory}
+			}
+		}
+		return o != n && o.ready && o.tainted == "" && o.cordoned == "" && !o.withheld && p.fits(free)
+	})
 }
 
 // open takes a removal for open while calls for it are made. None is for as long as pods take to end, or

@@ -213,6 +213,7 @@ type pod struct {
 	node                            string
 	refused, started, ending        bool
 	byUs                            bool
+	stuck                           bool        // no other node had room for it as its own was tainted
 	evictions                       []time.Time // ours, of it and of those that it stands for
 	saved                           time.Time   // the last of these for a cheaper fleet
 	from                            *moved
