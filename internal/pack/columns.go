@@ -115,6 +115,17 @@ func (g *generator) add(k int, l load) bool {
 	return true
 }
 
+// begin takes a draft for the first basis. Each of its loads uses up a class, so that it takes that one's place.
+func (g *generator) begin(d *draft) {
+	for _, e := range d.entries {
+		g.add(e.kind, e.load)
+	}
+	g.ask(newDraft(g.c))
+	for at := range g.patterns {
+		g.master.enter(len(g.c.classes) + at)
+	}
+}
+
 // ask sets what is to be placed, and how many nodes of each kind there may be.
 func (g *generator) ask(d *draft) {
 	demand := make([]float64, g.master.rows)

@@ -40,8 +40,9 @@
 //	next fit          C·K, once
 //	largest first     a node: the classes that it takes, and log C for what is skipped
 //	dot, best fit     a node: C·R for each item that it takes
-//	a simplex step    C², and the columns there are; C² numbers are kept, so that more than
-//	                  1,200 classes, or fewer with a small budget, are packed in 150 groups
+//	a simplex step    what is not zero in the triangles of the basis (factors.go) and in 16 columns
+//	                  since, and the columns there are. It grows with C²; more than 1,200 classes, or
+//	                  fewer with a small budget, are packed in 150 groups
 //	a knapsack        what it is allowed, from 400 + 10·C steps on; its bound holds if it ends early
 //
 // Requests and capacities may be any int64: what must fit is compared in whole numbers. Prices for items

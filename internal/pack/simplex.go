@@ -1,13 +1,10 @@
 package pack
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // simplex finds the cheapest amounts of columns that cover a demand, row by row, and with them what
 // a unit of each row is worth (its dual). Columns are added between runs, and a run goes on from the
-// basis of the one before: a revised simplex with a dense inverse, for some hundred rows.
+// basis of the one before: a revised simplex, whose basis is kept as a product of triangles.
 //
 // Against degeneracy the demand is perturbed a little, in the same way each time.
 type simplex struct {
@@ -18,23 +15,31 @@ type simplex struct {
 	first   []int32 // of a column's entries
 	row     []int32 // of each entry
 	entry   []float64
+	byRow   [][]cell // the same entries, with their columns
 	cost    []float64
 	inBasis []bool // by column
 	surplus []bool // by row: what is covered beyond the demand is in the basis
 
 	basis   []int // by position: a column, or ^row for the surplus of a row
-	inverse []float64
+	factors *factors
 	x       []float64
 	dual    []float64
 	w       []float64 // the entering column in terms of the basis
+	line    []float64 // by row: what makes the position that is left
+	across  []float64 // by column: what it has there
+	scratch []float64
+	reduced []float64 // by column: what one more of it costs beyond what it is worth
+	weight  []float64 // by column, and by row of its surplus: how far one more moves what it is compared with
+	spare   []float64
 	started bool
-	kept    *simplex // a basis to come back to
+	kept    []int // a basis to come back to
 }
 
 func newSimplex(rows int, m *meter) *simplex {
 	return &simplex{m: m, rows: rows, rhs: make([]float64, rows), first: []int32{0},
-		surplus: make([]bool, rows), basis: make([]int, rows), inverse: make([]float64, rows*rows),
-		x: make([]float64, rows), dual: make([]float64, rows), w: make([]float64, rows)}
+		surplus: make([]bool, rows), basis: make([]int, rows), factors: newFactors(rows, m),
+		x: make([]float64, rows), dual: make([]float64, rows), w: make([]float64, rows),
+		line: make([]float64, rows), scratch: make([]float64, rows), byRow: make([][]cell, rows)}
 }
 
 // add adds a column; its entries are appended with put before.
@@ -47,6 +52,7 @@ func (s *simplex) add(cost float64) {
 func (s *simplex) put(row int, entry float64) {
 	s.row = append(s.row, int32(row))
 	s.entry = append(s.entry, entry)
+	s.byRow[row] = append(s.byRow[row], cell{int32(len(s.cost)), entry})
 }
 
 func (s *simplex) column(c int) ([]int32, []float64) {
@@ -65,53 +71,73 @@ func (s *simplex) ask(demand []float64) {
 		}
 	}
 	if s.started {
-		s.amounts()
-		if slices.Min(s.x) >= -1e-9 {
+		if s.amounts(); s.mend() {
 			return
 		}
 	}
-	clear(s.inverse)
 	clear(s.inBasis)
 	clear(s.surplus)
-	for i, n := range s.rhs {
-		if n < 0 {
-			s.basis[i], s.surplus[i], s.inverse[i*s.rows+i], s.x[i] = ^i, true, -1, -n
-		} else {
-			s.basis[i], s.inBasis[i], s.inverse[i*s.rows+i], s.x[i] = i, true, 1, n
-		}
+	for i := range s.basis {
+		s.basis[i] = s.plain(i)
+		s.mark(s.basis[i], true)
 	}
 	s.started = true
+	s.factor()
+}
+
+// plain is what a row begins with.
+func (s *simplex) plain(row int) int {
+	if s.rhs[row] < 0 {
+		return ^row
+	}
+	return row
+}
+
+// factor takes the basis apart again, and computes its amounts. What makes it singular goes; its amounts
+// may be below zero then.
+func (s *simplex) factor() {
+	for {
+		s.factors.begin()
+		for i, b := range s.basis {
+			if b < 0 {
+				s.factors.put(^b, i, -1)
+				continue
+			}
+			rows, entries := s.column(b)
+			for at, row := range rows {
+				s.factors.put(int(row), i, entries[at])
+			}
+		}
+		row, position, ok := s.factors.take()
+		if ok {
+			break
+		}
+		s.mark(s.basis[position], false)
+		s.basis[position] = s.plain(row)
+		s.mark(s.basis[position], true)
+	}
+	s.amounts()
 }
 
 // keep remembers the basis, and back returns to the one that was kept.
-func (s *simplex) keep() {
-	if s.kept == nil {
-		s.kept = newSimplex(s.rows, s.m)
-	}
-	s.kept.started = s.started
-	copy(s.kept.basis, s.basis)
-	copy(s.kept.inverse, s.inverse)
-}
+func (s *simplex) keep() { s.kept = append(s.kept[:0], s.basis...) }
 
 func (s *simplex) back() {
 	if s.kept == nil {
 		return
 	}
-	s.started = s.kept.started
-	copy(s.basis, s.kept.basis)
-	copy(s.inverse, s.kept.inverse)
+	copy(s.basis, s.kept)
 	clear(s.inBasis)
 	clear(s.surplus)
 	for _, b := range s.basis {
 		s.mark(b, true)
 	}
+	s.factor()
 }
 
 func (s *simplex) amounts() {
-	for i := range s.x {
-		s.x[i] = dot(s.inverse[i*s.rows:(i+1)*s.rows], s.rhs)
-	}
-	s.m.work(s.rows * s.rows)
+	copy(s.scratch, s.rhs)
+	s.factors.column(s.scratch, s.x)
 }
 
 // dot is a product of rows. The conversion keeps the compiler from fusing the operations, which
@@ -124,36 +150,167 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// run goes on until no column there is makes it cheaper, or so many steps are spent.
+// run goes on until no column there is makes it cheaper, or so many steps are spent. Of those that do it takes the one
+// that gains most for how far it moves the others, by Devex's weights: of as many loads as there are, few are worth a
+// step.
 func (s *simplex) run(until int) {
-	s.duals()
-	for n := 1; s.m.spent < until; n++ {
-		if n%32 == 0 {
-			s.steady()
-			s.duals()
-		}
-		enter, reduced, ok := s.entering()
+	s.reset()
+	for s.m.spent < until {
+		enter, ok := s.entering()
 		if !ok {
 			return
 		}
-		s.expand(enter)
+		s.expand(enter.column)
 		leave := s.leaving()
 		if leave < 0 {
 			return
 		}
-		s.pivot(enter, leave, reduced)
+		s.leave(leave)
+		s.follow(enter, leave)
+		s.exchange(enter.column, leave)
+		for i, x := range s.x {
+			s.x[i] = max(0, x)
+		}
 	}
+}
+
+// entrant may enter the basis: a column, or ^row for the surplus of a row.
+type entrant struct {
+	column          int
+	reduced, weight float64
+}
+
+// reset computes what columns gain, and has them all alike but for what they cost.
+func (s *simplex) reset() {
+	s.price()
+	s.weight, s.spare = s.weight[:0], s.spare[:0]
+	for _, cost := range s.cost {
+		s.weight = append(s.weight, cost*cost)
+	}
+	for range s.rows {
+		s.spare = append(s.spare, 1)
+	}
+}
+
+// price computes again what each column gains.
+func (s *simplex) price() {
+	s.duals()
+	s.reduced = append(s.reduced[:0], s.cost...)
+	for row, y := range s.dual {
+		for _, c := range s.byRow[row] {
+			s.reduced[c.at] -= float64(y * c.value)
+		}
+	}
+	s.m.work(len(s.row) + len(s.cost))
+}
+
+// follow has the duals, and the gains and weights of all columns, follow an exchange.
+func (s *simplex) follow(enter entrant, leave int) {
+	part := 1 / s.w[leave]
+	gain, least := enter.reduced*part, enter.weight*part*part
+	for c, w := range s.across {
+		if w != 0 && !s.inBasis[c] {
+			s.reduced[c] -= float64(gain * w)
+			s.weight[c] = max(s.weight[c], w*w*least)
+		}
+	}
+	for i, w := range s.line {
+		s.spare[i] = max(s.spare[i], w*w*least)
+	}
+	if b := s.basis[leave]; b >= 0 {
+		s.reduced[b], s.weight[b] = -gain, max(least, s.cost[b]*s.cost[b])
+	} else {
+		s.spare[^b] = max(least, 1)
+	}
+	add(s.dual, gain, s.line)
+	s.m.work(2*len(s.cost) + 2*s.rows)
+}
+
+// enter takes a column into the basis, whatever it gains.
+func (s *simplex) enter(column int) {
+	s.expand(column)
+	if leave := s.leaving(); leave >= 0 {
+		s.exchange(column, leave)
+	}
+}
+
+// mend takes amounts below zero out of the basis, each for what costs least more. It is a dual simplex, which takes few
+// exchanges where the basis was the cheapest for another demand.
+func (s *simplex) mend() bool {
+	s.reset()
+	for range s.rows {
+		leave := 0
+		for i, x := range s.x {
+			if x < s.x[leave] {
+				leave = i
+			}
+		}
+		if s.x[leave] >= -1e-9 {
+			return true
+		}
+		s.leave(leave)
+		enter, ok := s.replacing()
+		if !ok {
+			return false
+		}
+		s.expand(enter.column)
+		s.follow(enter, leave)
+		s.exchange(enter.column, leave)
+	}
+	return false
+}
+
+// replacing is the column or the surplus that raises the amount at the position that is left for the least.
+func (s *simplex) replacing() (enter entrant, ok bool) {
+	best := math.Inf(1)
+	for c, w := range s.across {
+		if w < -1e-9 && !s.inBasis[c] {
+			if ratio := max(0, s.reduced[c]) / -w; ratio < best {
+				best, enter, ok = ratio, entrant{c, s.reduced[c], s.weight[c]}, true
+			}
+		}
+	}
+	for i, w := range s.line {
+		if w > 1e-9 && !s.surplus[i] {
+			if ratio := max(0, s.dual[i]) / w; ratio < best {
+				best, enter, ok = ratio, entrant{^i, s.dual[i], s.spare[i]}, true
+			}
+		}
+	}
+	s.m.work(len(s.cost) + s.rows)
+	return
 }
 
 // duals are computed again from the basis.
 func (s *simplex) duals() {
-	clear(s.dual)
+	clear(s.scratch)
 	for i, b := range s.basis {
 		if b >= 0 {
-			add(s.dual, s.cost[b], s.inverse[i*s.rows:(i+1)*s.rows])
+			s.scratch[i] = s.cost[b]
 		}
 	}
-	s.m.work(s.rows * s.rows)
+	s.factors.row(s.scratch, s.dual)
+}
+
+// leave says what makes a position, and what each column has there.
+func (s *simplex) leave(position int) {
+	clear(s.scratch)
+	s.scratch[position] = 1
+	s.factors.row(s.scratch, s.line)
+	s.across = append(s.across[:0], s.cost...)
+	clear(s.across)
+	entries := 0
+	for row, v := range s.line {
+		if math.Abs(v) < 1e-12 {
+			s.line[row] = 0
+			continue
+		}
+		entries += len(s.byRow[row])
+		for _, c := range s.byRow[row] {
+			s.across[c.at] += float64(v * c.value)
+		}
+	}
+	s.m.work(entries + len(s.cost))
 }
 
 // add adds a multiple of a row.
@@ -163,48 +320,35 @@ func add(to []float64, times float64, row []float64) {
 	}
 }
 
-// entering is the column that gains most for its cost, or the surplus that gains most.
-func (s *simplex) entering() (enter int, reduced float64, ok bool) {
-	best := -1e-9
-	for c, cost := range s.cost {
-		if s.inBasis[c] {
-			continue
-		}
-		r := cost
-		rows, entries := s.column(c)
-		for at, row := range rows {
-			r -= float64(s.dual[row] * entries[at])
-		}
-		if r < best*cost {
-			best, enter, reduced, ok = r/cost, c, r, true
+// entering is the column, or the surplus, that gains most for its weight.
+func (s *simplex) entering() (enter entrant, ok bool) {
+	best := 0.0
+	for c, r := range s.reduced {
+		if r < -1e-9*s.cost[c] && !s.inBasis[c] && r*r > best*s.weight[c] {
+			best, enter, ok = r*r/s.weight[c], entrant{c, r, s.weight[c]}, true
 		}
 	}
 	for i, y := range s.dual {
-		if y < best && !s.surplus[i] {
-			best, enter, reduced, ok = y, ^i, y, true
+		if y < -1e-9 && !s.surplus[i] && y*y > best*s.spare[i] {
+			best, enter, ok = y*y/s.spare[i], entrant{^i, y, s.spare[i]}, true
 		}
 	}
-	s.m.work(len(s.row) + 2*len(s.cost))
+	s.m.work(2*len(s.cost) + 2*s.rows)
 	return
 }
 
 // expand writes a column in terms of the basis.
 func (s *simplex) expand(enter int) {
+	clear(s.scratch)
 	if enter < 0 {
-		for i := range s.w {
-			s.w[i] = -s.inverse[i*s.rows+^enter]
-		}
-		return
-	}
-	rows, entries := s.column(enter)
-	for i := range s.w {
-		w, line := 0.0, s.inverse[i*s.rows:(i+1)*s.rows]
+		s.scratch[^enter] = -1
+	} else {
+		rows, entries := s.column(enter)
 		for at, row := range rows {
-			w += float64(line[row] * entries[at])
+			s.scratch[row] = entries[at]
 		}
-		s.w[i] = w
 	}
-	s.m.work(s.rows * len(rows))
+	s.factors.column(s.scratch, s.w)
 }
 
 // leaving is the position whose amount reaches zero first; of several the one with the largest
@@ -221,28 +365,24 @@ func (s *simplex) leaving() int {
 	return leave
 }
 
-func (s *simplex) pivot(enter, leave int, reduced float64) {
-	far := max(0, s.x[leave]/s.w[leave])
+// fewExchanges are so many that it costs less to take the basis apart again than to go on with more.
+const fewExchanges = 16
+
+// exchange has a column, which expand has written in terms of the basis, take a position.
+func (s *simplex) exchange(enter, leave int) {
+	far := s.x[leave] / s.w[leave]
 	for i, w := range s.w {
-		s.x[i] = max(0, s.x[i]-float64(far*w))
+		s.x[i] -= float64(far * w)
 	}
 	s.x[leave] = far
 	s.mark(s.basis[leave], false)
 	s.mark(enter, true)
 	s.basis[leave] = enter
-	line := s.inverse[leave*s.rows : (leave+1)*s.rows]
-	for i := range line {
-		line[i] /= s.w[leave]
+	s.factors.exchange(leave, s.w)
+	if len(s.factors.later) == fewExchanges {
+		s.factor()
+		s.price()
 	}
-	add(s.dual, reduced, line)
-	touched := 1
-	for i, w := range s.w {
-		if i != leave && math.Abs(w) > 1e-14 {
-			add(s.inverse[i*s.rows:(i+1)*s.rows], -w, line)
-			touched++
-		}
-	}
-	s.m.work(touched * s.rows)
 }
 
 func (s *simplex) mark(b int, in bool) {
@@ -262,77 +402,4 @@ func (s *simplex) value() float64 {
 		}
 	}
 	return sum
-}
-
-// steady computes the inverse again where it has drifted: where the amounts no longer give the demand.
-func (s *simplex) steady() {
-	rest := slices.Clone(s.rhs)
-	entries := 0
-	for i, b := range s.basis {
-		if b < 0 {
-			rest[^b] += s.x[i]
-			continue
-		}
-		rows, column := s.column(b)
-		entries += len(rows)
-		for at, row := range rows {
-			rest[row] -= float64(column[at] * s.x[i])
-		}
-	}
-	s.m.work(entries)
-	for i, r := range rest {
-		if math.Abs(r) > 1e-8*max(1, math.Abs(s.rhs[i])) {
-			s.invert()
-			return
-		}
-	}
-}
-
-// invert makes the inverse of the basis by Gauss and Jordan. A basis that has become singular is
-// left as it is: its bound is checked elsewhere, and its plan is rounded anyway.
-func (s *simplex) invert() {
-	n := s.rows
-	wide := make([]float64, 2*n*n)
-	line := func(r int) []float64 { return wide[2*r*n : 2*(r+1)*n] }
-	for i, b := range s.basis {
-		if b < 0 {
-			line(^b)[i] = -1
-			continue
-		}
-		rows, column := s.column(b)
-		for at, row := range rows {
-			line(int(row))[i] = column[at]
-		}
-	}
-	for r := range n {
-		line(r)[n+r] = 1
-	}
-	s.m.work(2 * n * n * n)
-	for c := range n {
-		top := c
-		for r := c + 1; r < n; r++ {
-			if math.Abs(line(r)[c]) > math.Abs(line(top)[c]) {
-				top = r
-			}
-		}
-		pivot := line(top)[c]
-		if math.Abs(pivot) < 1e-12 {
-			return
-		}
-		for i, v := range line(top) {
-			line(top)[i], line(c)[i] = line(c)[i], v/pivot
-		}
-		for r := range n {
-			if w := line(r)[c]; r != c && w != 0 {
-				add(line(r)[c:], -w, line(c)[c:])
-			}
-		}
-	}
-	for r := range n {
-		copy(s.inverse[r*n:(r+1)*n], line(r)[n:])
-	}
-	s.amounts()
-	for i, x := range s.x {
-		s.x[i] = max(0, x)
-	}
 }

@@ -60,6 +60,7 @@ func (s *search) pack(warm []pattern, until int) []pattern {
 		return nil
 	}
 	g := newGenerator(s.c, s.bound, s.m)
+	g.begin(s.best)
 	for _, p := range warm {
 		g.add(p.kind, p.load)
 	}
@@ -76,7 +77,7 @@ func (s *search) pack(warm []pattern, until int) []pattern {
 }
 
 // columnsPay reports whether the budget is enough for column generation: to begin with, each row takes
-// an exchange in a square of numbers.
+// an exchange, and they take the longer the more rows there are.
 func (c *core) columnsPay(budget int) bool {
 	rows := len(c.classes)
 	for k := range c.kinds {
@@ -87,7 +88,7 @@ func (c *core) columnsPay(budget int) bool {
 	return rows <= mostRows && rows*rows*rows/operationsPerStep < budget
 }
 
-const mostRows = 1200 // a square of which is 12 MB
+const mostRows = 1200
 
 // columns generates columns and rounds, in turn: first without looking deep, so that there is a good
 // plan soon, then deeper, for the proof and what it brings to light.

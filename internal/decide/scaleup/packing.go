@@ -21,8 +21,10 @@ const (
 	// take for each pod, so that few pods are not thought about for long.
 	packSteps       = 6_000_000
 	packStepsPerPod = 5_000
-	// beforeWhole is how much less a packing may take that is only what a whole plan begins with.
-	beforeWhole = 4
+	// beforeWhole is how much less a packing may take that is only what a whole plan begins with. The whole plan may take
+	// wholeStepsPerPod: what more would find is less than what is lost where pods find no place (replant).
+	beforeWhole      = 4
+	wholeStepsPerPod = 2_500
 	// priceUnits is how finely prices are told apart, wasteUnits the same of the largest node's share.
 	priceUnits = 1e5
 	wasteUnits = 1e6

@@ -34,6 +34,7 @@ func (pl *planner) packWhole() {
 		return
 	}
 	p := pl.purchase(lots, pl.heads, price, most)
+	p.Budget = min(p.Budget, podsIn(lots)*wholeStepsPerPod)
 	plan, ok := pl.cheaper(p, cost)
 	if !ok {
 		return
@@ -125,6 +126,13 @@ func (pl *planner) lots(plan schedsim.Layout) (lots []lot, of []int) {
 		}
 	}
 	return lots, of
+}
+
+func podsIn(lots []lot) (n int) {
+	for _, l := range lots {
+		n += l.count
+	}
+	return n
 }
 
 func batches(lots []lot) []model.Batch {
