@@ -176,7 +176,7 @@ func (g *present) notInEachOrder(list []*candidate, begun []Start) (*model.Verdi
 	return nil, nil
 }
 
-// smallestFirst are the pods of a candidate that must find room elsewhere. The large ones, with fewest places, are last.
+// smallestFirst are the pods of a candidate that must find room elsewhere. The large ones, with few places, are last.
 func (g *present) smallestFirst(c *candidate) []model.Batch {
 	order := slices.Clone(g.housed(c))
 	slices.SortStableFunc(order, func(a, b model.Batch) int {
