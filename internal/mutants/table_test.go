@@ -146,6 +146,8 @@ var table = []mutant{
 		`pool.Of(s, access)`, `pool.Of(s, gate.New(s, model.Policy{}))`},
 	{"pods that are to move count where they will be", "internal/schedsim/place.go", unit,
 		`sign*p.count)`, `0*p.count)`},
+	{"a pod has the room of one that may go nowhere else", "internal/schedsim/mover.go", unit,
+		`spec.Tolerations, more))`, `spec.Tolerations, more) && false)`},
 	{"a controller that was scaled down keeps its nodes", "internal/decide/reserve/lacking.go", play,
 		`m.ending || d.Came || model`, `m.ending || model`},
 	{"a node that waits for a pod that does not come takes the room of others", "internal/decide/reserve/lacking.go", unit,

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/plimsoll-dev/plimsoll/internal/model"
 )
 
@@ -127,10 +129,10 @@ func (m *Mover) Move(id Node, pods []model.Batch) (put []Put, stuck *Stuck, enou
 	if no == nil && enough {
 		w.vacate(int(id), pods)
 		no, enough = m.settle(wants)
-		// Larger pods that may go anywhere may have had the room of those that select their nodes.
+		// Pods that may go elsewhere may have had the room of those that may not.
 		if no != nil && enough && m.mayHelp(no.class, pods) {
 			w.Undo(mark)
-			wants = m.pickyFirst(pods)
+			wants = m.pickyFirst(pods, no.class)
 			w.vacate(int(id), pods)
 			no, enough = m.settle(wants)
 		}
@@ -264,25 +266,30 @@ func (m *Mover) arrange(pods []model.Batch) []want {
 	return out
 }
 
-// mayHelp reports whether a class that was refused selects its nodes, and others of a node's pods that are placed by
-// size alone do not.
+// mayHelp reports whether others of a node's pods, of those that only labels and amounts matter to, may go where a
+// refused one may not: it selects its nodes and they do not, or they tolerate what it does not.
 func (m *Mover) mayHelp(refused model.ClassID, pods []model.Batch) bool {
-	first := m.sight(refused)
-	return first.picky && first.rank == rankFree && slices.ContainsFunc(pods, func(b model.Batch) bool {
+	first, few := m.sight(refused), m.w.class(refused).spec.Tolerations
+	more := func(t corev1.Toleration) bool {
+		return !slices.ContainsFunc(few, func(u corev1.Toleration) bool { return t.MatchToleration(&u) })
+	}
+	return first.rank == rankFree && slices.ContainsFunc(pods, func(b model.Batch) bool {
 		s := m.sight(b.Class)
-		return b.Count > 0 && !s.picky && s.rank == rankFree
+		return b.Count > 0 && s.rank == rankFree && (first.picky && !s.picky ||
+			slices.ContainsFunc(m.w.class(b.Class).spec.Tolerations, more))
 	})
 }
 
 // pickyFirst is another order: of pods that only their labels and amounts matter to, those that select their nodes go
-// first.
-func (m *Mover) pickyFirst(pods []model.Batch) []want {
+// first, and those that were refused.
+func (m *Mover) pickyFirst(pods []model.Batch, refused model.ClassID) []want {
 	wants := m.arrange(pods)
+	first := func(x want) bool { return x.picky || x.class == refused }
 	slices.SortStableFunc(wants, func(a, b want) int {
-		if a.rank != rankFree || b.rank != rankFree || a.picky == b.picky {
+		if a.rank != rankFree || b.rank != rankFree || first(a) == first(b) {
 			return cmp.Compare(a.rank, b.rank)
 		}
-		if a.picky {
+		if first(a) {
 			return -1
 		}
 		return 1
