@@ -362,7 +362,7 @@ func drawGroups(d drawn, line func(string, ...any)) (ids []string, nodes int) {
 		line("%s", g)
 	}
 	if d.once(3) {
-		line("node own cpu=4 memory=16Gi zone=a")
+		line("node own cpu=4 memory=16Gi zone=a age=24h")
 	}
 	if d.once(2) {
 		line("daemonset agent cpu=200m memory=100Mi")
