@@ -775,7 +775,7 @@ var table = []mutant{
 	{"a node that is filled evenly takes its last pod before others have theirs", "internal/schedsim/place.go", unit,
 		`[]int{keep + 1, keep}`, `[]int{keep}`},
 	{"M4: nodes are filled evenly by their room, and not by their share", "internal/schedsim/place.go", unit,
-		`max(1, of.cpu)) + float64(a.memory)/float64(max(1, of.memory))`, `1<<12) + float64(a.memory)/float64(1<<32)`},
+		`max(1, of.cpu)) + float64(f.memory)/float64(max(1, of.memory))`, `1<<12) + float64(f.memory)/float64(1<<32)`},
 	// What people see.
 	{"the ring forgets nothing", "internal/decisions/book.go", unit, `case len(b.ring)-drop > b.count:`, `case false:`},
 	{"large decisions fill the memory", "internal/decisions/book.go", unit, `case b.size > b.bytes:`, `case false:`},

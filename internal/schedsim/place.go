@@ -245,8 +245,8 @@ func (w *World) PlaceEvenly(c model.ClassID, count int, on NodeSet) (left int) {
 const levels = 1000
 
 // shareOf is how much of another amount this is, by CPU and memory.
-func (a *amounts) shareOf(of *amounts) float64 {
-	return (float64(a.cpu)/float64(max(1, of.cpu)) + float64(a.memory)/float64(max(1, of.memory))) / 2
+func (f *amounts) shareOf(of *amounts) float64 {
+	return (float64(f.cpu)/float64(max(1, of.cpu)) + float64(f.memory)/float64(max(1, of.memory))) / 2
 }
 
 // BindEvenly places pods on nodes of the given sets as the scheduler may bind them, in the order in which they are
